@@ -1,0 +1,1 @@
+"""Hotplug: a shared vocabulary for MCP servers."""
