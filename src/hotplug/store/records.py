@@ -74,7 +74,10 @@ class Ask(NamedTuple):
 
 
 def look(connection: sqlite3.Connection, ask: Ask, is_alive: Callable[[str], bool]) -> Begun | None:
-    """How a record stands, without writing; None where a caller may begin it (no record, or one to take over)."""
+    """How a record stands, without writing; None where a caller may begin it (no record, or one to take over).
+
+    Outside a write transaction `InDoubt` is only a guess: the owner may have finished, and gone, after the snapshot.
+    """
     row = connection.execute(
         "SELECT id, digest, outcome, is_error, atomic, owner FROM store_record WHERE identity = ?", (ask.identity,)
     ).fetchone()

@@ -33,7 +33,7 @@ from hotplug.errors import InvalidArgument, StoreError
 from hotplug.store import events, records, schema
 from hotplug.store.bells import Bells
 from hotplug.store.lease import Lease, gate, is_alive, sweep
-from hotplug.store.protocols import Begun, EventPage, InFlight, Retention, StoredReceipt, Token
+from hotplug.store.protocols import Begun, EventPage, InDoubt, InFlight, Retention, StoredReceipt, Token
 from hotplug.store.records import Ask, as_json
 from hotplug.store.upkeep import Cutoffs, purge
 
@@ -230,7 +230,9 @@ class SqliteStore:
         deadline, pause = time.monotonic() + timeout, 0.002
         while True:
             begun = await self._soon(lambda c: records.look(c, ask, self._is_alive), write=False)
-            if begun is None:
+            if begun is None or isinstance(begun, InDoubt):
+                # The owner may have finished and gone between the look at its record and the one at its lease. Where
+                # nobody can write in between, a dead owner's record is what it left.
                 begun = await self._begin(ask)
             left = deadline - time.monotonic()
             if not isinstance(begun, InFlight) or left <= 0:
