@@ -39,7 +39,9 @@ def test_every_folder_stands_on_the_page_about_the_architecture(folder: str) -> 
 def test_every_door_has_a_docstring_and_a_sorted_list_of_names(door: Path) -> None:
     tree = ast.parse(door.read_text(encoding="utf-8"))
     assert ast.get_docstring(tree), "a door says what stands behind it"
-    lists = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    lists = [
+        node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
+    ]
     for names in lists:
         exported = ast.literal_eval(names)
         # Constants, then classes, then functions: the order of `ruff check --select RUF022`.
@@ -58,4 +60,6 @@ def test_a_lock_names_hashes_but_no_place(lock: Path) -> None:
 
 def test_every_lock_that_the_setup_installs_is_made_by_the_lock_script() -> None:
     script = (ROOT / "tools" / "lock").read_text(encoding="utf-8")
-    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == set(re.findall(r"^compile (\w+)", script, re.MULTILINE))
+    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == set(
+        re.findall(r"^compile (\w+)", script, re.MULTILINE)
+    )

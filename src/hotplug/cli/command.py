@@ -1,4 +1,4 @@
-"""`@command`: a function becomes a command that takes `--format`, `--json` and `-v`, and answers through an `Output`."""
+"""`@command`: a function becomes a command that takes `--format`, `--json` and `-v`, and answers via `Output`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,21 @@ __all__ = ["Noun", "command", "group"]
 P = ParamSpec("P")
 
 _SHARED: Final = (
-    ("format", Format.TEXT, Annotated[Format, typer.Option("--format", help="How to write the answer.", show_choices=True)]),
+    (
+        "format",
+        Format.TEXT,
+        Annotated[Format, typer.Option("--format", help="How to write the answer.", show_choices=True)],
+    ),
     ("json", False, Annotated[bool, typer.Option("--json", help="The same as --format json.")]),
     (
         "verbose",
         0,
-        Annotated[int, typer.Option("--verbose", "-v", count=True, help="Say what was used; -vv adds tracebacks.", show_default=False)],
+        Annotated[
+            int,
+            typer.Option(
+                "--verbose", "-v", count=True, help="Say what was used; -vv adds tracebacks.", show_default=False
+            ),
+        ],
     ),
 )
 
@@ -43,11 +52,11 @@ class Noun(typer.core.TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def group(help: str) -> typer.Typer:
-    """The Typer application of a command's module; `help` is its first paragraph."""
+def group(about: str) -> typer.Typer:
+    """The Typer application of a command's module; `about` is what its help says first."""
     return typer.Typer(
         cls=Noun,
-        help=help,
+        help=about,
         suggest_commands=False,
         add_completion=False,
         rich_markup_mode=None,
@@ -58,14 +67,18 @@ def group(help: str) -> typer.Typer:
     )
 
 
-def command(app: typer.Typer, name: str) -> Callable[[Callable[Concatenate[Output, P], int | None]], Callable[Concatenate[Output, P], int | None]]:
+def command(
+    app: typer.Typer, name: str
+) -> Callable[[Callable[Concatenate[Output, P], int | None]], Callable[Concatenate[Output, P], int | None]]:
     """Add a function to `app` as the command `name`; the docstring is its help.
 
     Its first parameter is the `Output`; the others are the command's own. It returns the exit code, or None for 0, and
     raises errors of `hotplug.errors`: nothing in it prints or exits.
     """
 
-    def register(function: Callable[Concatenate[Output, P], int | None]) -> Callable[Concatenate[Output, P], int | None]:
+    def register(
+        function: Callable[Concatenate[Output, P], int | None],
+    ) -> Callable[Concatenate[Output, P], int | None]:
         @functools.wraps(function)
         def run(**arguments: Any) -> int | None:
             chosen: Format = arguments.pop("format")
@@ -75,7 +88,10 @@ def command(app: typer.Typer, name: str) -> Callable[[Callable[Concatenate[Outpu
 
         hints = get_type_hints(function, include_extras=True)
         own = list(inspect.signature(function).parameters.values())[1:]
-        parameters = [parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+        parameters = [
+            parameter.replace(annotation=hints[parameter.name], kind=inspect.Parameter.KEYWORD_ONLY)
+            for parameter in own
+        ]
         parameters += [
             inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
             for key, default, annotation in _SHARED

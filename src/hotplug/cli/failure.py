@@ -78,7 +78,7 @@ def report(
     message: str,
     *,
     hint: str | None,
-    format: Format,
+    form: Format,
     more: dict[str, Any] | None = None,
     trace: BaseException | None = None,
 ) -> None:
@@ -89,7 +89,7 @@ def report(
         trace: The exception whose traceback is wanted as well.
     """
     lines = [] if trace is None else "".join(traceback.format_exception(trace)).splitlines()
-    if format is not Format.TEXT:
+    if form is not Format.TEXT:
         document: dict[str, Any] = {"schema": ERROR_SCHEMA, "code": code, "message": message}
         if hint:
             document["hint"] = hint
@@ -114,7 +114,12 @@ def report(
 def particulars(error: HotplugError) -> dict[str, Any]:
     """What an error knows besides its message: the target and transport of a connection, the details of a call."""
     if isinstance(error, ConnectError):
-        known = {"target": error.target, "transport": error.transport, "protocol": error.protocol, "log": list(error.log)}
+        known = {
+            "target": error.target,
+            "transport": error.transport,
+            "protocol": error.protocol,
+            "log": list(error.log),
+        }
         return {name: value for name, value in known.items() if value}
     if isinstance(error, ConnectionFailed) and error.details:
         return {"details": error.details}

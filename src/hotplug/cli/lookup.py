@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hotplug.cli.printing import did_you_mean
 from hotplug.errors import ConfigError
@@ -39,7 +39,7 @@ class Found:
 
 
 def known_profiles() -> Mapping[str, str]:
-    """The profiles that can be meant by name, each with its `module:Class`: the catalog, then what other packages bring."""
+    """The profiles that have a name here, each with its `module:Class`: the catalog, and what other packages bring."""
     from hotplug.catalog import PROFILES
 
     others = {entry.name: entry.value for entry in entry_points(group="hotplug.profiles")}
@@ -80,16 +80,17 @@ def _document(content: bytes, where: str) -> type[Profile]:
         document = parse(content)
         if not isinstance(document, dict):
             raise ProfileError("it holds no JSON object")
-        return Profile.load(document, parent=_parent(document))  # pyright: ignore[reportUnknownArgumentType]
+        members = cast("dict[str, Any]", document)
+        return Profile.load(members, parent=_parent(members))
     except ProfileError as error:
         raise ProfileError(f"{where}: {error.message}", hint=error.hint) from error
 
 
 def _parent(document: Mapping[str, Any]) -> type[Profile] | None:
     """The catalog's profile that a document extends; without one its parts are those that it writes itself."""
-    extends = document.get("extends")
     known = known_profiles()
-    name = next((one for one in extends if one in known), None) if isinstance(extends, Mapping) else None  # pyright: ignore[reportUnknownVariableType]
+    extends = cast("Mapping[str, object]", document.get("extends") or {})
+    name = next((one for one in extends if one in known), None)
     return _class(known[name], name) if name else None
 
 

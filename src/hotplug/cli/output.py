@@ -63,7 +63,7 @@ class Output:
             _write(sys.stdout, "".join(_json({"schema": row_schema, **row}) + "\n" for row in documents))
 
     def event(self, schema: str, document: Mapping[str, Any], text: str) -> None:
-        """Write one of several answers as it comes: a line of text, or a document on a line of its own in both JSON forms."""
+        """Write one of several answers as it comes: a line of text, or in both JSON forms one document a line."""
         line = printable(text, lines=True) if self.format is Format.TEXT else _json({"schema": schema, **document})
         _write(sys.stdout, line + "\n")
 

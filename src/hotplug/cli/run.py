@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import typer
 import typer.main
@@ -65,7 +65,9 @@ def _application() -> Any:
 
     @app.callback()
     def root(  # pyright: ignore[reportUnusedFunction]
-        version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        version: bool = typer.Option(
+            False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ) -> None:
         """Plug in an MCP server your agent has never seen, and it works."""
 
@@ -74,12 +76,12 @@ def _application() -> Any:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of one command; its errors are written to stderr."""
-    format, verbose = _asked_for(arguments)
+    form, verbose = _asked_for(arguments)
     try:
         result = _application().main(list(arguments), prog_name="hotplug", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _usage(error, format)
+        return _usage(error, form)
     except (KeyboardInterrupt, typer.Abort):
         return Exit.INTERRUPTED
     except BrokenPipeError:
@@ -87,30 +89,30 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.PIPE
     except Exception as error:
-        return _failed(error, format, verbose)
+        return _failed(error, form, verbose)
     return int(result) if isinstance(result, int) else Exit.YES
 
 
 def _asked_for(arguments: Sequence[str]) -> tuple[Format, int]:
     """The format and verbosity that the command line asks for, even one that can't be parsed."""
-    format, verbose = Format.TEXT, 0
+    form, verbose = Format.TEXT, 0
     words = iter(arguments)
     for word in words:
         if word == "--":
             break
         if word == "--json":
-            format = Format.JSON
+            form = Format.JSON
         elif word == "--format" or word.startswith("--format="):
             name = word.partition("=")[2] or next(words, "")
-            format = Format(name) if name in set(Format) else format
+            form = Format(name) if name in set(Format) else form
         elif word == "--verbose":
             verbose += 1
         elif re.fullmatch(r"-v+", word):
             verbose += len(word) - 1
-    return format, verbose
+    return form, verbose
 
 
-def _usage(error: typer.TyperException, format: Format) -> int:
+def _usage(error: typer.TyperException, form: Format) -> int:
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         sys.stderr.write(error.format_message() + "\n")
@@ -128,7 +130,7 @@ def _usage(error: typer.TyperException, format: Format) -> int:
         hints += filter(None, [did_you_mean(wrong["word"], re.findall(r"'([^']*)'", wrong["known"]))])
     path = context.command_path if context is not None else "hotplug"
     hints.append(f"`{path} --help` shows what there is.")
-    report("usage", message.rstrip("."), hint=" ".join(hints), format=format)
+    report("usage", message.rstrip("."), hint=" ".join(hints), form=form)
     return Exit.USAGE
 
 
@@ -137,17 +139,19 @@ def _options(context: Any) -> Iterator[str]:
         yield from (option for option in parameter.opts if option.startswith("--"))
 
 
-def _failed(error: Exception, format: Format, verbose: int) -> int:
+def _failed(error: Exception, form: Format, verbose: int) -> int:
     leaf = _ours(error)
     trace = error if verbose > 1 else None
     if leaf is not None:
-        report(leaf.code, leaf.message, hint=leaf.hint, format=format, more=particulars(leaf), trace=trace)
+        report(leaf.code, leaf.message, hint=leaf.hint, form=form, more=particulars(leaf), trace=trace)
         return exit_code(leaf)
     report(
         "bug",
         f"this is a bug in Hotplug: {type(error).__name__}: {error}",
-        hint="Please report it, with what the same command prints with -vv." if trace is None else "Please report it with the lines above.",
-        format=format,
+        hint="Please report it, with what the same command prints with -vv."
+        if trace is None
+        else "Please report it with the lines above.",
+        form=form,
         trace=trace,
     )
     return Exit.BUG
@@ -158,5 +162,6 @@ def _ours(error: BaseException) -> HotplugError | None:
     if isinstance(error, HotplugError):
         return error
     if isinstance(error, BaseExceptionGroup):
-        return next(filter(None, (_ours(one) for one in error.exceptions)), None)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        parts = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        return next(filter(None, (_ours(one) for one in parts)), None)
     return None

@@ -57,7 +57,9 @@ def type_name(schema: Schema, definitions: Schema) -> str:
         return " or ".join(json.dumps(value) for value in schema["enum"])
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            names = [type_name(one, definitions) for one in cast("list[Schema]", schema[key]) if one.get("type") != "null"]
+            names = [
+                type_name(one, definitions) for one in cast("list[Schema]", schema[key]) if one.get("type") != "null"
+            ]
             return " or ".join(dict.fromkeys(names))
     kind = schema.get("type")
     if isinstance(kind, list):
