@@ -6,6 +6,7 @@ async with open_store("sqlite:///hotplug.db") as store:
 ```
 """
 
+from hotplug.store.default import STORE_VARIABLE, default_store, default_store_url
 from hotplug.store.protocols import (
     Begun,
     CoCommitting,
@@ -24,6 +25,7 @@ from hotplug.store.sqlite import Durability, SqliteStore
 from hotplug.store.urls import memory, open_store
 
 __all__ = [
+    "STORE_VARIABLE",
     "Begun",
     "CoCommitting",
     "Durability",
@@ -38,6 +40,8 @@ __all__ = [
     "Store",
     "StoredReceipt",
     "Token",
+    "default_store",
+    "default_store_url",
     "memory",
     "open_store",
 ]
