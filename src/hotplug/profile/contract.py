@@ -133,10 +133,10 @@ class Profile(Contract):
         if document is not None:
             cls.definition = document
         elif name is not None:
-            if not isinstance(facets, Mapping):
+            if facets and not isinstance(facets, Mapping):
                 raise ProfileError(f"{name}: facets need a version each", hint='write facets={"name": Facet(...)}')
             cls.definition = cls._define(
-                name, version, cast("Mapping[str, Facet]", facets), senses or {}, determinism or Determinism(), setup
+                name, version, cast("Mapping[str, Facet]", facets or {}), senses or {}, determinism or Determinism(), setup
             )
             cls.parts = cls.definition.parts
         elif not partial:
@@ -162,7 +162,7 @@ class Profile(Contract):
         parts = cls._collect(name)
         schemas = [shape.schema for part in parts.values() for shape in (part.input, part.output)]
         for part in parts.values():
-            for facet in {part.flags.facet, *fields_of_facets(part.input.schema).values()} - {None, *facets}:
+            for facet in {part.flags.facet, *fields_of_facets(part.input.schema).values()} - {None, *facets, *(parent.all_facets if parent else ())}:
                 raise ProfileError(f"{part.name} is of facet {facet!r}, which {name} doesn't have", hint="add it to facets=")
             inherited = parent.all_parts.get(part.name) if parent else None
             if inherited is not None:
@@ -197,7 +197,7 @@ class Profile(Contract):
                     f"{cls.__name__} doesn't implement {', '.join(missing)}",
                     hint=f"the core of {definition.name} is all or nothing; a base class of servers says partial=True",
                 )
-            for facet in definition.facets:
+            for facet in definition.all_facets:
                 parts = [part.name for part in definition.facet_parts(facet) if part.kind != "event"]
                 done = [part for part in parts if part in implemented]
                 if done and len(done) < len(parts):
@@ -209,7 +209,7 @@ class Profile(Contract):
                     raise ProfileError(f"{cls.__name__} declares facet {facet!r} without {', '.join(sorted(set(parts) - set(done)))}")
                 if done:
                     facets.add(facet)
-        known = {facet for profile in cls.profiles() for facet in profile.definition.facets}
+        known = {facet for profile in cls.profiles() for facet in profile.definition.all_facets}
         if facets - known:
             raise ProfileError(
                 f"{cls.__name__} declares unknown facets: {', '.join(sorted(facets - known))}",

@@ -88,6 +88,12 @@ class Definition:
         return MappingProxyType({**inherited, **self.parts})
 
     @cached_property
+    def all_facets(self) -> Mapping[str, Facet]:
+        """The facets by name, inherited ones first."""
+        inherited: Mapping[str, Facet] = self.parent.all_facets if self.parent else {}
+        return MappingProxyType({**inherited, **self.facets})
+
+    @cached_property
     def identity(self) -> str:
         """What the profile is called in a member's identity: name and major, `calendar@1`."""
         return f"{self.name}@{parse_version(self.version).major}"

@@ -92,14 +92,16 @@ class TypedShape:
             raise InvalidArgument(f"the arguments are not JSON: {error}") from None
         extra = "forbid" if strict else "ignore"
         try:
-            return self._adapter.validate_json(text, strict=True, context=context, extra=extra)
+            return self._adapter.validate_json(text, strict=True, context=context, extra=extra, by_alias=True, by_name=False)
         except ValidationError as error:
             faults = error.errors(include_url=False, include_context=False)
             reread = _read_json_texts(value, faults) if strict else None
             if reread is None:
                 raise _invalid(faults, self._sensitive) from None
         try:
-            found = self._adapter.validate_json(to_json(reread[0]), strict=True, context=context, extra=extra)
+            found = self._adapter.validate_json(
+                to_json(reread[0]), strict=True, context=context, extra=extra, by_alias=True, by_name=False
+            )
         except ValidationError:
             raise _invalid(faults, self._sensitive) from None
         if notes is not None:

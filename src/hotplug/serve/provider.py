@@ -105,7 +105,7 @@ class NativeProvider:
 
     @property
     def facets(self) -> frozenset[str]:
-        return type(self.server).facets & frozenset(self.definition.facets)
+        return type(self.server).facets & frozenset(self.definition.all_facets)
 
     @property
     def extensions(self) -> tuple[type[Extension], ...]:
