@@ -8,7 +8,7 @@ import jsonata
 import pytest
 
 from hotplug.errors import Internal, InvalidArgument, ProjectionError
-from hotplug.projection.mapping import UNDEFINED, Bounds, Mapping, exact
+from hotplug.projection.mapping import UNDEFINED, Bounds, Mapping, Template, exact
 
 WHERE = "caldav.yaml:12 operations.calendar.create.args"
 
@@ -215,3 +215,33 @@ def test_a_small_mapping_costs_tens_of_microseconds() -> None:
             made.apply(value)
         best = min(best, (time.perf_counter() - started) / 100)
     assert best < 100e-6
+
+
+def test_a_template_leaves_out_what_has_no_value() -> None:
+    shape = {"request": {"title": "title", "where": {"name": "location"}}, "confirm": True, "n": 3, "kept": "gone"}
+    template = Template(shape, lambda *path: ".".join(("args", *path)))
+    assert template.apply({"title": "Tea", "gone": None}) == {
+        "request": {"title": "Tea"},
+        "confirm": True,
+        "n": 3,
+        "kept": None,
+    }
+    assert [path for path, _ in template.leaves()] == [
+        ("request", "title"),
+        ("request", "where", "name"),
+        ("confirm",),
+        ("n",),
+        ("kept",),
+    ]
+
+
+def test_a_template_of_one_expression_and_an_empty_one() -> None:
+    assert Template("title", lambda *_: WHERE).apply({"title": "Tea"}) == "Tea"
+    assert Template("title", lambda *_: WHERE).apply({}) is UNDEFINED
+    assert Template({"a": "b"}, lambda *_: WHERE).apply({}) == {}
+
+
+def test_a_template_names_the_leaf_that_fails() -> None:
+    template = Template({"a": {"b": "c + 1"}}, lambda *path: "x.yaml " + ".".join(path))
+    with pytest.raises(Internal, match=r"x\.yaml a\.b"):
+        template.apply({"c": "x"})

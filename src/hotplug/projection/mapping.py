@@ -10,8 +10,9 @@ Numbers of JSONata are doubles. Integers beyond 2^53 go in as strings, digit for
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Map
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,7 +22,18 @@ import jlens
 
 from hotplug.errors import ConnectionFailed, Internal, ProjectionError
 
-__all__ = ["DEFAULT_BOUNDS", "UNDEFINED", "Bounds", "Function", "Mapping", "Read", "Reads", "Undefined", "exact"]
+__all__ = [
+    "DEFAULT_BOUNDS",
+    "UNDEFINED",
+    "Bounds",
+    "Function",
+    "Mapping",
+    "Read",
+    "Reads",
+    "Template",
+    "Undefined",
+    "exact",
+]
 
 Function: TypeAlias = Callable[..., Any]
 """A function that expressions may call. It gets JSON values, and `None` for both null and undefined."""
@@ -214,6 +226,68 @@ class Mapping:
         if position is not None:
             details["position"] = position
         return Internal(f"{self.where}: `{_short(self.source)}` failed: {cause}", details=details)
+
+
+class Template:
+    """Expressions in the shape of the object they make: each leaf is an expression, or a number or truth value as such.
+
+    A leaf without value leaves its field out; an object whose fields are all left out is left out as well, unless it
+    is the outermost.
+
+    Args:
+        shape: An expression, or an object of shapes.
+        where: The place in the projection of the part at a path below the shape: `where("event", "title")`.
+        functions: As for `Mapping`.
+        bounds: As for `Mapping`, for each leaf.
+
+    Raises:
+        ProjectionError: A leaf doesn't parse.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(
+        self,
+        shape: Any,
+        where: Callable[..., str],
+        *,
+        functions: Map[str, Function] | None = None,
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> None:
+        def build(part: Any, path: tuple[str, ...]) -> _Node:
+            if isinstance(part, dict):
+                return {name: build(item, (*path, name)) for name, item in cast("dict[str, Any]", part).items()}
+            source = part if isinstance(part, str) else json.dumps(part)
+            return Mapping(source, where(*path), functions=functions, bounds=bounds)
+
+        self._node = build(shape, ())
+
+    def apply(self, value: Any = None, bindings: Map[str, Any] | None = None) -> Any:
+        """The object, or what the one expression gives. Raises as `Mapping.apply`."""
+        result = _fill(self._node, value, bindings)
+        return {} if result is UNDEFINED and isinstance(self._node, dict) else result
+
+    def leaves(self) -> tuple[tuple[tuple[str, ...], Mapping], ...]:
+        """Every expression, with its path in the shape; an expression that stands alone has the path `()`."""
+        return tuple(_leaves(self._node, ()))
+
+
+_Node: TypeAlias = "Mapping | dict[str, _Node]"
+
+
+def _fill(node: _Node, value: Any, bindings: Map[str, Any] | None) -> Any:
+    if isinstance(node, Mapping):
+        return node.apply(value, bindings)
+    filled = {name: item for name, part in node.items() if (item := _fill(part, value, bindings)) is not UNDEFINED}
+    return filled or UNDEFINED
+
+
+def _leaves(node: _Node, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping]]:
+    if isinstance(node, Mapping):
+        yield path, node
+    else:
+        for name, part in node.items():
+            yield from _leaves(part, (*path, name))
 
 
 def exact(value: Any) -> Any:
