@@ -42,7 +42,7 @@ from hotplug.serve.refs import Seal
 from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
 from hotplug.store import InDoubt as StillInDoubt
 
-__all__ = ["AUTHORIZED_META", "INSTANCE_META", "KEY_META", "MEMBER_META", "Answer", "Bound", "Runtime", "Tool"]
+__all__ = ["AUTHORIZED_META", "INSTANCE_META", "KEY_META", "MEMBER_META", "NOTES_META", "Answer", "Bound", "Runtime", "Tool"]
 
 AUTHORIZED_META: Final = "tools.noetic/authorized"
 INSTANCE_META: Final = "tools.noetic/instance"
@@ -131,7 +131,7 @@ class Runtime:
         known: dict[str, Part] = {}
         for provider in self.providers:
             known.update(provider.definition.all_parts)
-        self._missing = {name: part for name, part in known.items() if name not in self.bound}
+        self.missing = {name: part for name, part in known.items() if name not in self.bound}
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[Runtime]:
@@ -246,7 +246,7 @@ class Runtime:
         bound = self.bound.get(name)
         if bound is not None:
             return bound
-        part = self._missing.get(name)
+        part = self.missing.get(name)
         if part is None:
             raise Undeclared(f"there is no part {name!r} in what this server declares")
         raise Unsupported(
@@ -319,7 +319,7 @@ class Runtime:
         """Do it once: `wire`, "Receipts, and doing it once"."""
         digest = argument_digest(self.store.sealing_key(), call.part, given, instance)
         key = cast("str", call.key)
-        atomic = bound.provider.atomic and isinstance(self.store, CoCommittingStore)
+        atomic = bound.provider.atomic and hasattr(self.store, "finish_in")
         begun = await self.store.begin(call.principal, bound.member, key, digest, atomic=atomic)
         if isinstance(begun, InFlight):
             begun = await self.store.wait(begun, _WAIT_FOR_TWIN)
