@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
-__all__ = ["ERROR_SCHEMA", "error_or", "fields_of_facets", "plain", "sensitive_fields", "subschemas"]
+__all__ = ["ERROR_SCHEMA", "error_or", "fields_of_facets", "map_refs", "plain", "sensitive_fields", "subschemas"]
 
 JsonSchema = dict[str, Any]
 
@@ -110,6 +110,37 @@ def sensitive_fields(schema: Mapping[str, Any]) -> frozenset[str]:
             if any(inner.get("x-sensitive") is True for inner in subschemas(child)):
                 names.add(name)
     return frozenset(names)
+
+
+def map_refs(schema: JsonSchema, value: Any, change: Callable[[JsonSchema, Any], Any]) -> Any:
+    """The value with everything that stands where the schema has `x-ref` changed.
+
+    Args:
+        change: Gets the ref's schema (`x-ref` is its kind) and what stands there.
+    """
+    definitions = cast("dict[str, Any]", schema.get("$defs", {}))
+
+    def walk(node: Any, item: Any) -> Any:
+        if not isinstance(node, dict) or item is None:
+            return item
+        body = cast("JsonSchema", node)
+        reference = body.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/$defs/"):
+            return walk(definitions.get(reference.removeprefix("#/$defs/")), item)
+        if "x-ref" in body:
+            return change(body, item)
+        if isinstance(item, dict):
+            properties = cast("dict[str, Any]", body.get("properties", {}))
+            item = {key: walk(properties.get(key), one) for key, one in cast("dict[str, Any]", item).items()}
+        elif isinstance(item, list):
+            item = [walk(body.get("items"), one) for one in cast("list[Any]", item)]
+        for option in cast("list[Any]", body.get("anyOf", [])):
+            changed = walk(option, item)
+            if changed != item:
+                return changed
+        return item
+
+    return walk(schema, value)
 
 
 def error_or(output: JsonSchema) -> JsonSchema:

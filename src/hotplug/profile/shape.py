@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
 
 from hotplug.errors import InvalidArgument
 from hotplug.profile.fields import RefSeal
-from hotplug.profile.schema import JsonSchema, plain, sensitive_fields, subschemas
+from hotplug.profile.schema import JsonSchema, map_refs, plain, sensitive_fields, subschemas
 
 __all__ = ["DocumentShape", "Shape", "TypedShape", "without_nulls"]
 
@@ -150,37 +150,20 @@ class DocumentShape:
                 "; ".join(f"{fault['path'] or 'arguments'}: {fault['problem']}" for fault in found[:5]),
                 details={"errors": found},
             )
-        return self._walk(self.schema, value, refs.unseal) if refs and self._ref_fields else value
+        return self._changed(value, refs.unseal) if refs and self._ref_fields else value
 
     def write(self, value: Any, *, refs: RefSeal | None = None) -> Any:
         kept = without_nulls(value)
-        return self._walk(self.schema, kept, refs.seal) if refs and self._ref_fields else kept
+        return self._changed(kept, refs.seal) if refs and self._ref_fields else kept
 
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:
         return self.read(value, refs=refs, notes=notes)
 
-    def _walk(self, schema: Any, value: Any, change: Callable[..., str]) -> Any:
-        """The value with every string that stands where the schema has `x-ref` changed."""
-        if not isinstance(schema, dict):
-            return value
-        node = cast("JsonSchema", schema)
-        reference = node.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#/$defs/"):
-            return self._walk(self.schema.get("$defs", {}).get(reference.removeprefix("#/$defs/")), value, change)
-        if "x-ref" in node and isinstance(value, str):
-            return change(node["x-ref"], value, volatile=node.get("x-volatile") is True)
-        if isinstance(value, dict):
-            members = cast("dict[str, Any]", value)
-            properties = cast("dict[str, Any]", node.get("properties", {}))
-            members = {key: self._walk(properties.get(key), item, change) for key, item in members.items()}
-            value = members
-        elif isinstance(value, list):
-            value = [self._walk(node.get("items"), item, change) for item in cast("list[Any]", value)]
-        for option in cast("list[Any]", node.get("anyOf", [])):
-            changed = self._walk(option, value, change)
-            if changed != value:
-                return changed
-        return value
+    def _changed(self, value: Any, change: Callable[..., str]) -> Any:
+        def one(schema: JsonSchema, ref: Any) -> Any:
+            return change(schema["x-ref"], ref, volatile=schema.get("x-volatile") is True) if isinstance(ref, str) else ref
+
+        return map_refs(self.schema, value, one)
 
 
 _WANTS_STRUCTURE = frozenset({"model_type", "dict_type", "list_type", "tuple_type", "model_attributes_type"})
