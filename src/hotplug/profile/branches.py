@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, cast
@@ -66,25 +66,33 @@ def same(a: Any, b: Any) -> bool:
     return a == b
 
 
-def rewrite(schema: Any, change: Callable[[dict[str, Any]], Any], *, negative: bool = False) -> Any:
+def rewrite(
+    schema: Any, change: Callable[[dict[str, Any]], Any], *, negative: bool = False, skip: Collection[str] = ()
+) -> Any:
     """The schema with `change` applied to each of its schemas, inner ones first, properties called `title` untouched.
 
     Args:
         schema: A schema; anything else comes back as it is.
         change: Gets a copy that it may alter.
         negative: Also inside of `not`, `if`, `contains` and `propertyNames`, where a wider schema allows less.
+        skip: Keywords whose schemas stay as they are.
     """
     if not isinstance(schema, Mapping):
         return schema
     changed: dict[str, Any] = dict(cast("Mapping[str, Any]", schema))
+
+    def inside(value: Any) -> Any:
+        return rewrite(value, change, negative=negative, skip=skip)
+
     for key, value in changed.items():
+        if key in skip:
+            continue
         if key in _MAPS and isinstance(value, Mapping):
-            inner = cast("Mapping[str, Any]", value)
-            changed[key] = {name: rewrite(item, change, negative=negative) for name, item in inner.items()}
+            changed[key] = {name: inside(item) for name, item in cast("Mapping[str, Any]", value).items()}
         elif key in _LISTS and isinstance(value, list):
-            changed[key] = [rewrite(item, change, negative=negative) for item in cast("list[Any]", value)]
+            changed[key] = [inside(item) for item in cast("list[Any]", value)]
         elif key in _SINGLE or (negative and key in _NEGATIVE):
-            changed[key] = rewrite(value, change, negative=negative)
+            changed[key] = inside(value)
     return change(changed)
 
 

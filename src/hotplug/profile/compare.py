@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from hotplug.profile.branches import FORMATS, Branch, Root, Schema, TooLarge, dump, has_type, rewrite, same, types_of
 
-__all__ = ["Answer", "No", "Schema", "Unproven", "Yes", "accepts_all", "restrict"]
+__all__ = ["Answer", "No", "Schema", "Unproven", "Yes", "accepts_all", "restrict", "seal"]
 
 _MOST_STEPS: Final = 50_000
 _LONGEST_EXAMPLE: Final = 160
@@ -108,6 +108,22 @@ def restrict(schema: Schema, facets: Collection[str]) -> Schema:
         return node
 
     return rewrite(schema, change, negative=True)
+
+
+def seal(schema: Schema) -> Schema:
+    """The schema with `additionalProperties: false` wherever it names properties and says nothing of others.
+
+    A server that doesn't name an argument can't be honouring it, whatever its schema lets pass. Inside of an `allOf`,
+    where one schema's properties are another's additional ones, nothing is sealed.
+    """
+    return rewrite(schema, _sealed, skip=("allOf",))
+
+
+def _sealed(node: dict[str, Any]) -> dict[str, Any]:
+    open_to = ("additionalProperties", "patternProperties", "unevaluatedProperties", "allOf", "$ref")
+    if "properties" in node and not any(key in node for key in open_to):
+        node["additionalProperties"] = False
+    return node
 
 
 def _foreign(field: object, facets: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from semantic_version import NpmSpec, Version  # pyright: ignore[reportMissingTy
 
 from hotplug.errors import ProfileError
 
-__all__ = ["Manifest", "Range", "Version", "default_range", "parse_version"]
+__all__ = ["Manifest", "Range", "Version", "default_range", "numbers", "parse_version"]
 
 _RANGES: Final = "write a range as ^1, ^1.1, ~1.2, 1.2.3 or '>=1 <2'"
 _OPERATOR_GAP: Final = re.compile(r"(<=|>=|<|>|=|\^|~)\s+")
@@ -34,6 +34,12 @@ def parse_version(text: object) -> Version:
     if "+" in text:
         raise ProfileError(f"the version {_shown(text)} has build metadata", hint="leave out what follows the +")
     return version
+
+
+def numbers(version: Version) -> tuple[int, int, int]:
+    """Major, minor and patch."""
+    found: Any = version
+    return (found.major, found.minor, found.patch)
 
 
 def default_range(version: str | Version) -> Range:
