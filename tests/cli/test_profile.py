@@ -12,6 +12,8 @@ from tests.cli.conftest import Run, validated
 from hotplug.catalog.calendar import Calendar
 from hotplug.cli.failure import Exit
 from hotplug.cli.lookup import known_profiles
+from hotplug.cli.profile_diff import least_version
+from hotplug.profile.diff import Change, Diff, Level, claimed_version_ok
 
 
 @pytest.fixture
@@ -207,3 +209,52 @@ def test_a_lock_that_is_no_lock_is_left_as_it_is(run: Run, mail: Path) -> None:
     assert "profiles.lock" in ran.err
     assert Path("profiles.lock").read_text(encoding="utf-8") == "{}"
     assert not Path("mail.profile.json").exists()
+
+
+def test_a_version_that_is_too_low_for_what_changed_is_not_published(run: Run, mail: Path) -> None:
+    _change(mail, "0.1.0", "1.0.0")
+    run("profile", "publish", f"{mail}:Mail")
+    _change(mail, "1.0.0", "1.0.1")
+    _change(mail, "async def add(self, title: str)", "async def add(self, title: str, size: int)")
+    ran = run("profile", "publish", f"{mail}:Mail")
+    assert ran.code == Exit.USAGE
+    assert "2.0.0 at least" in ran.err
+    assert "1.0.1" not in Path("profiles.lock").read_text(encoding="utf-8")
+
+
+def test_a_diff_says_what_changed_and_which_version_that_takes(run: Run, mail: Path) -> None:
+    _change(mail, "0.1.0", "1.0.0")
+    run("profile", "publish", f"{mail}:Mail")
+    _change(mail, "async def add(self, title: str)", "async def add(self, title: str, size: int)")
+    ran = run("profile", "diff", "mail.profile.json", f"{mail}:Mail")
+    assert ran.code == Exit.NO
+    assert "mail.add" in ran.out
+    assert "2.0.0 at least" in ran.out
+    document = run("profile", "diff", "mail.profile.json", f"{mail}:Mail", "--json").document
+    assert (document["level"], document["least"], document["enough"]) == ("major", "2.0.0", False)
+    lines = run("profile", "diff", "mail.profile.json", f"{mail}:Mail", "--format", "jsonl").out.splitlines()
+    assert [validated(line)["part"] for line in lines] == ["mail.add"]
+    _change(mail, "1.0.0", "2.0.0")
+    assert run("profile", "diff", "mail.profile.json", f"{mail}:Mail").code == Exit.YES
+
+
+@pytest.mark.parametrize(
+    ("old", "level", "least"),
+    [
+        ("1.2.3", "none", "1.2.3"),
+        ("1.2.3", "patch", "1.2.4"),
+        ("1.2.3", "minor", "1.3.0"),
+        ("1.2.3", "major", "2.0.0"),
+        ("0.2.3", "minor", "0.2.4"),
+        ("0.2.3", "major", "0.3.0"),
+        ("2.0.0-rc.1", "major", "2.0.0"),
+    ],
+)
+def test_the_least_version_is_one_that_the_profile_rules_accept(old: str, level: Level, least: str) -> None:
+    changes = () if level == "none" else (Change(level, "$", "words", "x"),)
+    assert least_version(level, old) == least
+    assert claimed_version_ok(Diff(level, changes), old, least)
+
+
+def test_versions_of_two_profiles_do_not_compare(run: Run) -> None:
+    assert run("profile", "diff", "calendar", "connection").code == Exit.USAGE

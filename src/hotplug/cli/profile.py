@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from hotplug.cli.files import write_new, write_whole
 from hotplug.cli.lookup import Found, find_profile, known_profiles
 from hotplug.cli.output import Output
 from hotplug.cli.printing import did_you_mean
+from hotplug.cli.profile_diff import compare
 from hotplug.cli.profile_new import profile_source
 from hotplug.cli.profile_publish import plan
 from hotplug.cli.profile_text import first_sentence, overview, page, part_text, sides
@@ -138,6 +140,41 @@ def digest(
         "hotplug.profile-digest/1", body, lambda: f"{definition.digest}  {definition.name} {definition.version}{note}"
     )
     return Exit.YES if same else Exit.NO
+
+
+@command(app, "diff")
+def diff(
+    out: Output,
+    old: Annotated[str, typer.Argument(help="The older one, named as elsewhere.", show_default=False)],
+    new: Annotated[str, typer.Argument(help="The newer one.", show_default=False)],
+) -> int:
+    """Compare two versions of a profile, part by part. Exits with 1 if the newer version's number is too low.
+
+    Major: someone who relied on the old one may break. Minor: something was added. Patch: words.
+    """
+    comparison = compare(_find(out, old).document, _find(out, new).document)
+    changes = [asdict(change) for change in comparison.diff.changes]
+    body = {
+        "old": comparison.old,
+        "new": comparison.new,
+        "level": comparison.diff.level,
+        "enough": comparison.fits,
+        "least": comparison.least,
+        "changes": changes,
+    }
+
+    def text() -> str:
+        width = max((len(change["part"]) for change in changes), default=0)
+        lines = [f"{change['level']:<5}  {change['part']:<{width}}  {change['message']}" for change in changes]
+        if comparison.fits:
+            return "\n".join([*lines, f"✓ {comparison.old} → {comparison.new}: {comparison.verdict}"])
+        verdict = (
+            f"✗ {comparison.old} → {comparison.new} is too low: {comparison.verdict}, so {comparison.least} at least"
+        )
+        return "\n".join([*lines, verdict])
+
+    out.answer("hotplug.profile-diff/1", body, text, rows=("hotplug.profile-diff.change/1", changes))
+    return Exit.YES if comparison.fits else Exit.NO
 
 
 @command(app, "new")

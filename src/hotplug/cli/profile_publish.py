@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hotplug.cli.files import read_text
 from hotplug.cli.lookup import Found
+from hotplug.cli.profile_diff import compare
 from hotplug.errors import ProfileError
 
 if TYPE_CHECKING:
@@ -89,3 +90,9 @@ def _old_document(path: Path) -> Mapping[str, Any] | None:
 
 def _check_version(old: Mapping[str, Any], new: Mapping[str, Any], path: Path) -> None:
     """The version must have grown as much as what changed asks for; what stands in the folder is the older one."""
+    comparison = compare(old, new)
+    if old != new and not comparison.fits:
+        raise ProfileError(
+            f"{new['name']} {new['version']} is too low after {old['version']} in {path}: {comparison.verdict}",
+            hint=f"the version must be {comparison.least} at least; `hotplug profile diff {path} NEW` says why",
+        )
