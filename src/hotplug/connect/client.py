@@ -26,7 +26,7 @@ from hotplug.errors import (
 )
 from hotplug.profile import Event, Extension, Part, Profile
 
-__all__ = ["Link", "Options", "Window", "client"]
+__all__ = ["Link", "Options", "Window", "client", "link_of"]
 
 P = TypeVar("P", bound=Profile)
 
@@ -200,6 +200,15 @@ def _content(name: str, reply: Reply) -> Mapping[str, Any]:
     if reply.content is None:
         raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
     return reply.content
+
+
+def link_of(connection: Profile) -> Link:
+    """The link of a connection, for callers that work by wire names.
+
+    Raises:
+        HotplugError: It is a server, not a connection.
+    """
+    return _caller(connection)
 
 
 def client(profile: type[P], link: Link) -> P:
