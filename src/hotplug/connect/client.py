@@ -78,7 +78,7 @@ class Link:
         return other
 
     async def call(self, part: Part, arguments: Mapping[str, Any]) -> Any:
-        body = cast("dict[str, Any]", part.input.write(dict(arguments)))
+        body = cast("dict[str, Any]", part.input.write(dict(arguments), checked=False))
         if self.options.ext:
             body["ext"] = dict(self.options.ext)
         content = await self.call_wire(part, body)
