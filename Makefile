@@ -1,0 +1,47 @@
+# Everything runs in .venv, which tools/setup makes from the hash-locked requirements.
+# ARGS="..." is passed on: make test ARGS="tests/cli -k help"
+
+SHELL := /bin/bash
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PYTHON
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: ## Make .venv with everything for development
+	@tools/setup dev
+
+demo: ## Run the demonstration (needs Python 3.11 or newer, nothing else)
+	@tools/setup runtime
+	@hotplug demo $(ARGS)
+
+test: ## Run the tests
+	@tools/setup dev
+	@pytest $(ARGS)
+
+check: ## Formatting, lint, types, and which folder may import which
+	@tools/setup dev
+	ruff format --check .
+	ruff check .
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
+	lint-imports --no-cache
+
+format: ## Rewrite the sources as `make check` wants them
+	@tools/setup dev
+	@ruff check --fix-only --quiet .
+	@ruff format .
+
+bench: ## Measure, against the aims written beside each number
+	@tools/setup dev
+	@for file in benchmarks/bench_*.py; do python "$$file" $(ARGS) || exit; done
+
+lock: ## Write requirements/*.txt anew from pyproject.toml
+	@tools/setup dev
+	@ARGS="$(ARGS)" tools/lock
+
+clean: ## Remove .venv and what tools left behind
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,158 @@
+"""What expressions of projections can ask about calendar times: pure functions, by name without `$`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from hotplug.catalog.calendar import times
+from hotplug.catalog.calendar.times import (
+    AllDay,
+    Floating,
+    Instant,
+    When,
+    Zoned,
+    format_utc,
+    read_date,
+    read_date_time,
+    read_range,
+    read_when,
+)
+from hotplug.errors import InvalidArgument
+
+__all__ = ["FUNCTIONS"]
+
+_KINDS: Final[Mapping[type[Any], str]] = {
+    Instant: "instant",
+    Zoned: "zoned",
+    Floating: "floating",
+    AllDay: "allDay",
+}
+
+
+def when(fields: Any) -> dict[str, Any]:
+    """`$when($)`: the time in an input: `{kind, start, end, duration, timeZone?, utcStart?, utcEnd?}`.
+
+    Raises:
+        InvalidArgument: The fields say no time; the message names the one that is wrong.
+    """
+    if not isinstance(fields, dict):
+        raise InvalidArgument("the times are no object")
+    given: dict[str, Any] = fields
+    found = read_when(
+        given.get("start", ""),
+        given.get("end"),
+        given.get("duration"),
+        given.get("timeZone"),
+        given.get("showWithoutTime"),
+    )
+    return _told(found)
+
+
+def changed(fields: Any, event: Any) -> dict[str, Any]:
+    """`$changed($.changes, $event)`: the time that an event has after a change of some of its times, as `$when` tells it.
+
+    A start alone moves the event and keeps its length; an end or a duration alone changes the length.
+    A start in another kind of time (zoned, floating, all-day) replaces zone and kind with what the change says.
+    """
+    new: dict[str, Any] = fields if isinstance(fields, dict) else {}
+    old: dict[str, Any] = event if isinstance(event, dict) else {}
+    merged = {name: new[name] for name in ("start", "end", "duration", "timeZone", "showWithoutTime") if name in new}
+    if "start" not in merged:
+        merged["start"] = old.get("start")
+        for name in ("timeZone", "showWithoutTime"):
+            if name in old:
+                merged.setdefault(name, old[name])
+    elif "timeZone" not in merged and "showWithoutTime" not in merged and old.get("timeZone"):
+        # Editing keeps the zone that an event is stored in, unless a new one is given (FR-07).
+        if read_date_time_or_none(merged["start"]) is None:
+            merged["timeZone"] = old["timeZone"]
+    if "end" not in merged and "duration" not in merged:
+        merged["duration"] = old.get("duration")
+    return when(merged)
+
+
+def read_date_time_or_none(text: Any) -> Any:
+    """The offset of a date-time; None where it is local or no date-time."""
+    try:
+        return read_date_time(text, "start")[1]
+    except (InvalidArgument, TypeError):
+        return None
+
+
+def utc(text: Any) -> str:
+    """`$utc("2026-10-26T09:00:00+01:00")`: the instant as `…Z`."""
+    moment, offset = read_date_time(_text(text, "utc"), "time")
+    if offset is None:
+        raise InvalidArgument(f"{text!r} has no offset, so it is no instant")
+    return format_utc((moment - offset).replace(tzinfo=UTC))
+
+
+def plus_seconds(text: Any, seconds: Any) -> str:
+    """`$plusSeconds("2026-10-26T09:00:00Z", 60)`: a later instant."""
+    moment = datetime.fromisoformat(utc(text))
+    return format_utc(datetime.fromtimestamp(moment.timestamp() + float(seconds), UTC))
+
+
+def local(text: Any, zone: Any) -> str:
+    """`$local("2026-10-26T08:00:00Z", "Europe/Berlin")`: the wall time there, `2026-10-26T09:00:00`."""
+    moment = datetime.fromisoformat(utc(text)).astimezone(ZoneInfo(_text(zone, "local")))
+    return moment.replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def bounds(fields: Any) -> dict[str, Any]:
+    """`$bounds($)`: a search's range as instants, `{from, to}`, the widest reading where only a zone would decide."""
+    given: dict[str, Any] = fields if isinstance(fields, dict) else {}
+    found = read_range(given.get("from", ""), given.get("to", ""), given.get("timeZone"))
+    return {"from": format_utc(found.start), "to": format_utc(found.end)}
+
+
+def in_range(event: Any, fields: Any) -> bool:
+    """`$inRange($event, $input)`: whether an event lies in a search's [from, to)."""
+    given: dict[str, Any] = fields if isinstance(fields, dict) else {}
+    found = read_range(given.get("from", ""), given.get("to", ""), given.get("timeZone"))
+    at: dict[str, Any] = event if isinstance(event, dict) else {}
+    end = at.get("end") if "duration" not in at else None
+    placed = read_when(at.get("start", ""), end, at.get("duration"), at.get("timeZone"), at.get("showWithoutTime"))
+    return times.overlaps(placed, found)
+
+
+def mentions(event: Any, query: Any) -> bool:
+    """`$mentions($event, $input.query)`: whether title, description or location has the text, without regard to case."""
+    if query is None:
+        return True
+    wanted = str(query).casefold()
+    texts: dict[str, Any] = event if isinstance(event, dict) else {}
+    return any(wanted in str(texts.get(name, "")).casefold() for name in ("title", "description", "location"))
+
+
+def days_after(text: Any, days: Any) -> str:
+    """`$daysAfter("2026-10-26", 1)`: a later (or, negative, an earlier) date."""
+    found = read_date(_text(text, "daysAfter"), "date")
+    return found.fromordinal(found.toordinal() + int(days)).isoformat()
+
+
+def _told(found: When) -> dict[str, Any]:
+    return {"kind": _KINDS[type(found)], **found.wire()}
+
+
+def _text(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidArgument(f"${name} takes a text, not {value!r}")
+    return value
+
+
+FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "when": when,
+    "changed": changed,
+    "utc": utc,
+    "plusSeconds": plus_seconds,
+    "local": local,
+    "bounds": bounds,
+    "inRange": in_range,
+    "mentions": mentions,
+    "daysAfter": days_after,
+}
+"""Bound in every projection of the calendar."""

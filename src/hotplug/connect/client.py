@@ -1,0 +1,255 @@
+"""Typed clients: `await cal.create(...)` becomes a call of a tool and comes back as what the profile says."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final, TypeVar, cast
+
+from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
+from hotplug.connect.channel import Channel, Reply
+from hotplug.connect.spoken import Spoken
+from hotplug.errors import (
+    ConnectionFailed,
+    Disconnected,
+    HotplugError,
+    Internal,
+    Timeout,
+    Undeclared,
+    Unsupported,
+    failure,
+)
+from hotplug.profile import Event, Extension, Part, Profile
+
+__all__ = ["Link", "Options", "Window", "client"]
+
+P = TypeVar("P", bound=Profile)
+
+KEY_META: Final = "tools.noetic/idempotency-key"
+INSTANCE_META: Final = "tools.noetic/instance"
+AUTHORIZED_META: Final = "tools.noetic/authorized"
+
+_ATTEMPTS = 3
+"""Tries of a call that the contract makes safe to repeat."""
+_POLL_MS = 20_000
+"""How long one request for events waits at the server."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the calls made through a client; see `Profile.using`."""
+
+    key: str | None = None
+    timeout: float | None = None
+    instance: str | None = None
+    authorized: tuple[str, ...] = ()
+    ext: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """An open window: where its events start, and after the end how it was closed."""
+
+    id: str
+    cursor: str
+    closed: WindowClosed | None = None
+
+
+class Link:
+    """What a typed client calls through: names, keys, retries and errors.
+
+    A call is repeated by itself only where the contract makes it safe: reads, and `once` operations of a server that
+    keeps keys (one with connection@1), under the key of the first try. Anything else whose outcome is unknown raises.
+    """
+
+    def __init__(self, channel: Channel, spoken: Spoken, options: Options | None = None) -> None:
+        self.channel = channel
+        self.spoken = spoken
+        self.options = options or Options()
+
+    def using(self, client: Any, options: Mapping[str, Any]) -> Any:
+        other = copy(client)
+        other._caller = Link(self.channel, self.spoken, replace(self.options, **options))
+        return other
+
+    async def call(self, part: Part, arguments: Mapping[str, Any]) -> Any:
+        body = cast("dict[str, Any]", part.input.write(dict(arguments)))
+        if self.options.ext:
+            body["ext"] = dict(self.options.ext)
+        content = await self.call_wire(part, body)
+        try:
+            return part.output.read(content, strict=False)
+        except ConnectionFailed as error:
+            raise Internal(
+                f"{part.name} answered what its profile doesn't allow: {error.message}", details=error.details
+            ) from None
+
+    async def call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call a part with its arguments in wire form; the structured content comes back."""
+        way = self.spoken.way(part.name)
+        if way is None:
+            if part.name in self.spoken.known:
+                lost = f": {part.flags.without}" if part.flags.without else ""
+                raise Unsupported(f"{self.channel.target} doesn't offer {part.name}{lost}", details={"part": part.name})
+            raise Undeclared(f"{self.channel.target} doesn't declare {part.name}")
+        meta: dict[str, Any] = {}
+        if self.options.instance:
+            meta[INSTANCE_META] = self.options.instance
+        if self.options.authorized:
+            meta[AUTHORIZED_META] = list(self.options.authorized)
+        if part.flags.once:
+            meta[KEY_META] = self.options.key or f"k_{secrets.token_urlsafe(18)}"
+        safe = part.kind == "read" or not part.flags.effects or (part.flags.once and self.spoken.keeps_keys)
+        timeout = self.options.timeout or (part.flags.timeout_ms / 1000 if part.flags.timeout_ms else None)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                reply = await self.channel.call(way.tool, {**arguments, **way.fixed}, meta=meta, timeout=timeout)
+            except (Disconnected, Timeout) as error:
+                if not safe or attempt == _ATTEMPTS or (isinstance(error, Timeout) and self.options.timeout):
+                    raise
+                await self.channel.restore()
+                continue
+            return _content(part.name, reply)
+        raise HotplugError("unreachable")  # pragma: no cover
+
+    def extension(self, extension: type[Extension]) -> Any:
+        if extension.id not in self.spoken.extensions:
+            raise Unsupported(
+                f"{self.channel.target} doesn't declare the extension {extension.id}", details={"extension": extension.id}
+            )
+        made = _client_class(extension)()
+        made._caller = self
+        return made
+
+    async def describe(self) -> Mapping[str, Any]:
+        part = Connection.definition.parts["connection.describe"]
+        if self.spoken.way(part.name) is None:
+            return {"surface": self.channel.target, **self.spoken.document(), "notes": {"connection": "not offered"}}
+        return await self.call_wire(part, {})
+
+    async def look(self, moment: str) -> Mapping[str, Any]:
+        found: dict[str, Any] = {}
+        for part in self.spoken.known.values():
+            if part.kind == "read" and part.flags.look == moment and self.spoken.way(part.name) is not None:
+                if not part.input.schema.get("required"):
+                    found[part.name] = await self.call_wire(part, {})
+        return found
+
+    async def events(
+        self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None
+    ) -> AsyncGenerator[Any, None]:
+        flags = kind.part
+        if flags is None or flags.name is None:
+            raise HotplugError(f"{kind.__name__} is no event of a profile")
+        part = self.spoken.known.get(flags.name)
+        if part is None:
+            raise Undeclared(f"{self.channel.target} doesn't declare {flags.name}")
+        where = cast("dict[str, Any]", part.input.write(kind.Filter.model_validate(dict(arguments))))
+        poll = Connection.definition.parts["connection.events"]
+        seen: dict[str, None] = {}
+        while True:
+            request: dict[str, Any] = {"types": [flags.name], "waitMs": _POLL_MS, "limit": 100}
+            if where:
+                request["where"] = where
+            if cursor is not None:
+                request["cursor"] = cursor
+            page = await self.call_wire(poll, request)
+            if page.get("missed"):
+                raise HotplugError(
+                    f"events of {flags.name} were missed: the cursor has expired", hint="read the state anew and go on without a cursor"
+                )
+            for raw in cast("list[dict[str, Any]]", page["events"]):
+                record = EventRecord.model_validate(raw)
+                if record.id in seen:
+                    continue
+                seen[record.id] = None
+                if len(seen) > 1000:
+                    del seen[next(iter(seen))]
+                yield part.output.read(record.payload, strict=False)
+            cursor = str(page["cursor"])
+
+    def window(self, budget_ms: int) -> AbstractAsyncContextManager[Any]:
+        @asynccontextmanager
+        async def opened() -> AsyncGenerator[Window, None]:
+            parts = Connection.definition.parts
+            made = await self.call_wire(parts["connection.window.open"], {"budgetMs": budget_ms})
+            window = Window(id=str(made["window"]), cursor=str(made["cursor"]))
+            try:
+                yield window
+            finally:
+                closed = await self.call_wire(parts["connection.window.close"], {"window": window.id})
+                object.__setattr__(window, "closed", WindowClosed.model_validate(closed))
+
+        return opened()
+
+
+def _content(name: str, reply: Reply) -> Mapping[str, Any]:
+    """The structured content of a reply, or the error that it says; the flag is read first."""
+    if reply.is_error:
+        body = reply.content or {}
+        code, message = body.get("code"), body.get("message")
+        if isinstance(code, str) and isinstance(message, str):
+            details = body.get("details")
+            raise failure(code, message, cast("Mapping[str, Any]", details) if isinstance(details, Mapping) else None)
+        raise Internal(f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]})
+    if reply.content is None:
+        raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
+    return reply.content
+
+
+def client(profile: type[P], link: Link) -> P:
+    """A typed client of a profile over a link."""
+    made = _client_class(profile)()
+    made._caller = link
+    return cast("P", made)
+
+
+@cache
+def _client_class(contract: type[Any]) -> type[Any]:
+    """The subclass of a contract whose parts call through the link."""
+    parts: Mapping[str, Part]
+    if issubclass(contract, Profile):
+        parts, keywords = contract.definition.all_parts, {"partial": True}
+    else:
+        parts, keywords = contract.parts, cast("dict[str, Any]", {})
+    members: dict[str, Any] = {"__doc__": contract.__doc__, "__module__": contract.__module__, "_caller": None}
+    for part in parts.values():
+        if part.kind != "event":
+            members[part.method] = _stub(part)
+    return type(contract)(f"{contract.__name__}Client", (contract,), members, **keywords)
+
+
+def _stub(part: Part) -> Callable[..., Any]:
+    signature = part.signature
+    if signature is None:
+
+        async def untyped(self: Any, **arguments: Any) -> Any:
+            return await _caller(self).call(part, arguments)
+
+        stub: Callable[..., Any] = untyped
+    else:
+        keywords = [one.name for one in signature.parameters.values() if one.kind is inspect.Parameter.VAR_KEYWORD]
+        ordered = [one.name for one in list(signature.parameters.values())[1:] if one.name not in keywords]
+
+        async def typed(self: Any, *positional: Any, **named: Any) -> Any:
+            if len(positional) > len(ordered):
+                raise TypeError(f"{part.name} takes {len(ordered)} positional arguments, not {len(positional)}")
+            arguments = dict(zip(ordered, positional, strict=False))
+            twice = arguments.keys() & named.keys()
+            if twice:
+                raise TypeError(f"{part.name} got {', '.join(sorted(twice))} twice")
+            return await _caller(self).call(part, {**arguments, **named})
+
+        stub = typed
+    stub.__name__ = part.method
+    stub.__doc__ = part.description
+    return stub
+
+
+def _caller(client: Any) -> Link:
+    return cast("Link", client._connected()) if isinstance(client, Profile) else cast("Link", client._caller)

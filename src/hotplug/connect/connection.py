@@ -1,0 +1,229 @@
+"""One life of a connection: opened, brought up in its era, held, ended.
+
+The SDK's connection scope belongs to the task that entered it. So each connection lives in a task of its own, and is
+signalled to end; callers in any task only send through it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+
+from hotplug.connect.failures import explain, refusal, unpacked
+from hotplug.connect.launch import HttpLaunch, Launch, ObjectLaunch, StdioLaunch
+from hotplug.connect.negotiation import Era, EraChoice, negotiate
+from hotplug.connect.upstream_log import UpstreamLog
+from hotplug.errors import AuthError, ConfigError, ConnectError
+
+if TYPE_CHECKING:
+    from mcp import ClientSession
+
+    from hotplug.connect.http import Exchange
+    from hotplug.connect.stdio import Child
+
+__all__ = ["Connection", "ExitedAtProbe", "Transport", "end_task"]
+
+Transport: TypeAlias = Literal["stdio", "http", "memory"]
+
+_CLOSE_LIMIT: Final = 10.0
+
+
+class ExitedAtProbe(Exception):  # noqa: N818 - a finding, no fault
+    """The child ended at the first request that it didn't know."""
+
+
+class Connection:
+    """One connection from its start to its end; a later one to the same target is another.
+
+    Args:
+        name: What the server is called in messages.
+        on_message: Takes the server's notifications.
+        on_log: Takes each line of a child's standard error, masked.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        launch: Launch,
+        *,
+        probe_limit: float,
+        start_timeout: float,
+        on_message: Callable[[Any], Awaitable[None]],
+        on_log: Callable[[str], None] | None = None,
+    ) -> None:
+        self.name = name
+        self.launch = launch
+        self.transport: Transport = (
+            "stdio" if isinstance(launch, StdioLaunch) else "http" if isinstance(launch, HttpLaunch) else "memory"
+        )
+        self.mask = launch.masker()
+        self.log = UpstreamLog(name, self.mask, on_line=on_log)
+        self.stop = asyncio.Event()
+        self.session: ClientSession | None = None
+        self.child: Child | None = None
+        self.era: Era | None = None
+        self.cause: BaseException | None = None
+        self._probe_limit = probe_limit
+        self._start_timeout = start_timeout
+        self._on_message = on_message
+        self._handshake: Exchange | None = None
+        self._up = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether nothing can be sent over it any more."""
+        if self._task is None or self._task.done() or self.stop.is_set():
+            return True
+        return self.child is not None and self.child.lost
+
+    def ending(self) -> str:
+        """How it ended, for a message."""
+        if self.child is not None:
+            return self.child.ending()
+        if self.cause is not None:
+            return self.mask.line(str(unpacked(self.cause)) or type(self.cause).__name__)
+        return "it ended"
+
+    async def open(self, era: EraChoice) -> None:
+        """Opens it; returns when calls can be sent.
+
+        Raises:
+            ConnectError: It can't be reached or isn't MCP.
+            AuthError: It refused the credential.
+            ConfigError: An object in process is no server.
+            ExitedAtProbe: It ended without an answer to the new era's probe.
+        """
+        self._task = asyncio.create_task(self._live(era), name=f"hotplug connection {self.name}")
+        up = asyncio.create_task(self._up.wait())
+        try:
+            # The handshake has its own limit; this one holds what comes before it (an object's own start).
+            limit = self._start_timeout + _CLOSE_LIMIT
+            await asyncio.wait({self._task, up}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if self._up.is_set() and not self.lost:
+                return
+            if not self._task.done() and not self._up.is_set():
+                self.cause = TimeoutError(self._silence())
+        finally:
+            up.cancel()
+            if not self._up.is_set() or self.lost:
+                await end_task(self._task)
+        cause = self.cause or ConnectError("the connection ended during the handshake")
+        found = unpacked(cause)
+        if isinstance(found, ConfigError):
+            raise found
+        if self.child is not None and self.child.lost and not self.child.answered and era == "auto":
+            raise ExitedAtProbe
+        raise self._failure(found) from cause
+
+    async def end(self) -> None:
+        """Ends it, from any task; returns when its child has ended too."""
+        self.stop.set()
+        if self._task is None:
+            return
+        done, _ = await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
+        if not done:
+            await end_task(self._task)
+
+    async def _live(self, era: EraChoice) -> None:
+        import anyio
+
+        try:
+            async with AsyncExitStack() as stack:
+                session = await self._open(stack, era)
+                if self.era is None:
+                    stopped = asyncio.create_task(self._cancel_on_stop(asyncio.current_task()))
+                    try:
+                        with anyio.move_on_after(self._start_timeout) as scope:
+                            self.era = await negotiate(session, era, probe_limit=self._probe_limit, halt=self._halt)
+                    finally:
+                        stopped.cancel()
+                    if scope.cancelled_caught:
+                        raise TimeoutError(self._silence())
+                self.session = session
+                self._up.set()
+                await self.stop.wait()
+        except Exception as error:
+            # Groups too: what a task group of the SDK's lets out here is the end of this connection, and only of it.
+            self.cause = error
+        finally:
+            self.stop.set()
+
+    async def _open(self, stack: AsyncExitStack, era: EraChoice) -> ClientSession:
+        from mcp import ClientSession
+        from mcp_types import Implementation
+
+        client = Implementation(name="hotplug", version=_version())
+        if isinstance(self.launch, ObjectLaunch):
+            from hotplug.connect.memory import open_object
+
+            session, self.era = await open_object(stack, self.launch.server, era, client, cast("Any", self._on_message))
+            return session
+        if isinstance(self.launch, StdioLaunch):
+            from hotplug.connect.stdio import Child, child_streams
+
+            self.child = Child(self.log, self.stop.set)
+            read, write = await stack.enter_async_context(child_streams(self.launch, self.child))
+        else:
+            from mcp.client.streamable_http import streamable_http_client
+
+            from hotplug.connect.http import EXCHANGE, Exchange, target_client
+
+            self._handshake = Exchange()
+            EXCHANGE.set(self._handshake)
+            http = await stack.enter_async_context(target_client(self.launch.headers))
+            read, write = await stack.enter_async_context(streamable_http_client(self.launch.url, http_client=http))
+        return await stack.enter_async_context(
+            ClientSession(read, write, client_info=client, message_handler=cast("Any", self._on_message))
+        )
+
+    def _halt(self, last: bool) -> None:
+        """Ends the negotiation where no other handshake could do better."""
+        exchange = self._handshake
+        if exchange is None:
+            return
+        if exchange.failure is not None:
+            raise ConnectError(exchange.failure)
+        if exchange.status == 401 or (last and exchange.status == 403):
+            raise AuthError(refusal(exchange.status, exchange.challenge))
+
+    async def _cancel_on_stop(self, task: asyncio.Task[Any] | None) -> None:
+        """A handshake under way ends when it is told to, not when the server answers."""
+        await self.stop.wait()
+        # A lost child ends the handshake by itself, with a cause.
+        if task is not None and not (self.child is not None and self.child.lost):
+            task.cancel()
+
+    def _silence(self) -> str:
+        return f"no answer to the handshake within {self._start_timeout:g} s"
+
+    def _failure(self, cause: BaseException) -> ConnectError:
+        text, hint = explain(cause, self.child, self._handshake, self.log)
+        cls = AuthError if isinstance(cause, AuthError) else ConnectError
+        return cls(
+            self.mask(f"can't connect to {self.name}: {text}"),
+            target=self.name,
+            transport=self.transport,
+            protocol=cause.protocol if isinstance(cause, ConnectError) else None,
+            log=self.log.tail(),
+            hint=hint,
+        )
+
+
+async def end_task(task: asyncio.Task[None]) -> None:
+    """Cancels a task and waits for its end."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
+    if task.done() and not task.cancelled():
+        task.exception()
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("hotplug")
+    except PackageNotFoundError:
+        return "0"

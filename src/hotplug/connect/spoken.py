@@ -1,0 +1,150 @@
+"""What a server speaks of a profile: which tool is which part, from its declaration and its list of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from hotplug.catalog.connection import Connection
+from hotplug.declare import Declaration, Finding, available, check
+from hotplug.errors import ConnectError, Unsupported
+from hotplug.profile import Extension, Part, Profile
+from hotplug.profile.versions import Range
+
+__all__ = ["Spoken", "Way", "spoken"]
+
+MEMBER_META: Final = "org.classprofiles/member"
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a part is called: the tool, and arguments that an alias fixes."""
+
+    tool: str
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """One profile as a server speaks it.
+
+    Args:
+        known: Every part that the profile and connection@1 have, by wire name.
+        ways: How those that the server offers are called.
+        keeps_keys: It has connection@1, so idempotency keys hold there.
+    """
+
+    profile: str
+    version: str
+    facets: frozenset[str]
+    extensions: Mapping[str, str]
+    known: Mapping[str, Part]
+    ways: Mapping[str, Way]
+    keeps_keys: bool
+    findings: tuple[Finding, ...] = ()
+
+    def way(self, part: str) -> Way | None:
+        return self.ways.get(part)
+
+    def document(self) -> dict[str, Any]:
+        """The same as data."""
+        return {
+            "profile": self.profile,
+            "version": self.version,
+            "facets": sorted(self.facets),
+            "extensions": dict(self.extensions),
+            "parts": sorted(self.ways),
+        }
+
+
+def spoken(
+    profile: type[Profile],
+    versions: Range,
+    declaration: Declaration,
+    tools: Sequence[Mapping[str, Any]],
+    *,
+    target: str,
+    facets: Sequence[str] = (),
+    extensions: Sequence[tuple[type[Extension], Range]] = (),
+) -> Spoken:
+    """What a server speaks of a profile, checked against the definition and the tools that it really lists.
+
+    Raises:
+        ConnectError: It doesn't declare the profile, or its tools contradict its declaration.
+        Unsupported: Version, a required facet or extension is missing.
+    """
+    definition = profile.definition
+    card = declaration.card(definition.name)
+    if card is None:
+        said = ", ".join(f"{one.profile} {one.version}" for one in declaration.cards) or "none"
+        raise ConnectError(
+            f"{target} doesn't declare the profile {definition.name}; declared: {said}",
+            target=target,
+            hint="name a projection for it, or draft one with `hotplug projection new`",
+        )
+    if not versions.satisfied_by(card.version):
+        raise Unsupported(
+            f"{target} speaks {definition.name} {card.version}, and {versions} is required",
+            details={"version": card.version, "required": str(versions)},
+        )
+    known: dict[str, Part] = {**definition.all_parts, **Connection.definition.all_parts}
+    documents = {one.name: one.document() for one in (*definition.lineage(), Connection.definition)}
+    findings = [one for one in check(declaration, documents, tools) if _concerns(one, known)]
+    if not available(findings):
+        listed = "; ".join(f"{one.code}: {one.message}" for one in findings if one.code != "unproven")
+        raise ConnectError(f"{target} is unavailable, its tools contradict what it declares: {listed}", target=target)
+    missing = [name for name in facets if name not in card.facets]
+    if missing:
+        raise Unsupported(
+            f"{target} doesn't offer the facets {', '.join(missing)} of {definition.name}",
+            details={"facets": missing, "without": [definition.facets[one].without for one in missing if one in definition.facets]},
+        )
+    for extension, range_ in extensions:
+        has = declaration.extensions.get(extension.id)
+        if has is None or not range_.satisfied_by(has):
+            raise Unsupported(
+                f"{target} has {'no' if has is None else has} {extension.id}, and {range_} is required",
+                details={"extension": extension.id},
+            )
+        known.update(extension.parts)
+    ways = _ways(profile, declaration, tools, known)
+    return Spoken(
+        profile=definition.name,
+        version=card.version,
+        facets=frozenset(card.facets),
+        extensions=dict(declaration.extensions),
+        known=known,
+        ways=ways,
+        keeps_keys="connection.describe" in ways,
+        findings=tuple(findings),
+    )
+
+
+def _concerns(finding: Finding, known: Mapping[str, Part]) -> bool:
+    """Whether a finding is about what is asked for; a server's other profiles are their own users' concern."""
+    return finding.code != "unknown_profile" and (finding.part is None or "." not in finding.part or finding.part in known)
+
+
+def _ways(
+    profile: type[Profile], declaration: Declaration, tools: Sequence[Mapping[str, Any]], known: Mapping[str, Part]
+) -> dict[str, Way]:
+    members: dict[str, str] = {}
+    names: set[str] = set()
+    for tool in tools:
+        name = str(tool.get("name"))
+        names.add(name)
+        member = cast("Mapping[str, Any]", tool.get("_meta") or {}).get(MEMBER_META)
+        for one in cast("list[Any]", member) if isinstance(member, list) else [member]:
+            if isinstance(one, str):
+                members[one.rpartition("/")[2]] = name
+    found: dict[str, Way] = {}
+    for part in known.values():
+        alias = declaration.aliases.get(part.name)
+        if alias is not None:
+            found[part.name] = Way(alias.tool, dict(alias.fixed))
+        elif part.name in members:
+            found[part.name] = Way(members[part.name])
+        elif part.name in names:
+            found[part.name] = Way(part.name)
+    return found

@@ -1,0 +1,276 @@
+"""Runs a projection: a provider of a profile whose parts are calls of an upstream server's tools."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol, cast
+
+from hotplug.connect import Channel, Reply
+from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError, Unavailable
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile.schema import JsonSchema, map_refs
+from hotplug.projection import fingerprint
+from hotplug.projection.document import Document, Source, digest
+from hotplug.projection.fingerprint import Drift
+from hotplug.projection.functions import functions_of
+from hotplug.projection.mapping import UNDEFINED
+from hotplug.projection.plan import Call, Plan, compile_plans
+from hotplug.serve import ProjectionRef
+
+__all__ = ["ProjectedProvider", "ProjectionCode", "Upstream"]
+
+_CODE_CLASSES: Final[dict[str, Any]] = {}
+
+
+class Upstream:
+    """The upstream server as a projection calls it: by tool, with the rules that say what an answer means."""
+
+    def __init__(self, channel: Channel, reading: frozenset[str]) -> None:
+        self.channel = channel
+        self.reading = reading
+        """Tools that some read of the projection uses: they change nothing."""
+
+    async def send(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
+        """Call a tool and give what came back, whatever it says.
+
+        Raises:
+            ConnectionFailed: It couldn't be called; `details["state"]` is `unknown` where it may have acted.
+        """
+        try:
+            return await self.channel.call(tool, arguments, meta={})
+        except ConnectionFailed as error:
+            if tool in self.reading:
+                error.details.pop("state", None)
+            raise
+
+
+class ProjectionCode(Protocol):
+    """The class beside a document, for what needs more than expressions: one async method a part, named as the part's.
+
+    It is made once per connection with the provider, and may call `provider.run(plan, ...)` and `provider.upstream`.
+    """
+
+    def __init__(self, provider: ProjectedProvider) -> None: ...
+
+
+@dataclass(frozen=True)
+class _State:
+    drift: Drift | None
+    unavailable: str | None
+
+
+class ProjectedProvider:
+    """Presents a profile by an unmodified upstream.
+
+    Args:
+        source: The projection.
+        profile: The profile's class.
+        channel: The connection to the upstream; the provider closes it.
+        tools: The tool list that the projection was frozen with.
+        title: What stands behind, for a person.
+        path: Where the document lies; code beside it is loaded from there.
+
+    Raises:
+        ProjectionError: The document doesn't compile, or implements less than the core.
+    """
+
+    takes: Literal["typed", "wire"] = "wire"
+    extensions: tuple[type[Extension], ...] = ()
+    atomic = False
+
+    def __init__(
+        self,
+        source: Source,
+        profile: type[Profile],
+        channel: Channel,
+        *,
+        tools: Sequence[Mapping[str, Any]],
+        title: str,
+        path: Path | None = None,
+    ) -> None:
+        document = source.document
+        self.source = source
+        self.document: Document = document
+        self.definition: Definition = profile.definition
+        self.title = title
+        self.plans: Mapping[str, Plan] = compile_plans(source, functions=functions_of(document.profiles))
+        self.implemented = frozenset(document.operations)
+        unknown = self.implemented - set(self.definition.all_parts)
+        if unknown:
+            raise ProjectionError(f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}")
+        lacking = [one.name for one in self.definition.all_parts.values() if one.core and one.kind != "event" and one.name not in self.implemented]
+        if lacking:
+            raise ProjectionError(
+                f"{source.file} leaves out {', '.join(lacking)}",
+                hint="the core is all or nothing: map it, or refuse it with a code and a reason",
+            )
+        self.facets = frozenset(document.facets)
+        self.senses: Mapping[str, SenseGrade] = {
+            name: SenseGrade(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
+        }
+        self.determinism: Determinism = self.definition.determinism
+        self.projection = ProjectionRef(document.projection, document.version, digest(document))
+        reads = {part.name for part in self.definition.all_parts.values() if part.kind == "read"}
+        reading = {call.tool for name, plan in self.plans.items() if name in reads for call in plan.calls}
+        self.upstream = Upstream(channel, frozenset(reading))
+        self._frozen = list(tools)
+        self._parts = {kind: tuple(spec.parts) for kind, spec in document.refs.items() if spec.parts}
+        self._code: Any = _load_code(source, path)(self) if document.code else None
+        self._state: _State | None = None
+
+    @property
+    def instance(self) -> str:
+        return f"{self.document.upstream.package} {self.upstream.channel.target}"
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        coverage = {
+            tool: {"state": entry.state, **({"note": entry.note} if entry.note else {})}
+            for tool, entry in self.document.coverage.items()
+        }
+        found: dict[str, Any] = {"coverage": coverage}
+        drift = self._state.drift if self._state else None
+        if drift:
+            found["drift"] = asdict(drift)
+        return found
+
+    def listen(self, emit: Any) -> None:
+        """A projection that watches nothing emits nothing."""
+
+    async def aopen(self) -> None:
+        """Compare the live tool list with the frozen one; what changed is kept for `describe` and for every call."""
+        live = await self.upstream.channel.tools()
+        drift = fingerprint.drift(self._frozen, cast("Any", list(live)))
+        broken = drift.breaks(call.tool for plan in self.plans.values() for call in plan.calls)
+        reason = None
+        if broken:
+            reason = (
+                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was tested with: "
+                f"{', '.join(broken)} {'is' if len(broken) == 1 else 'are'} different"
+            )
+        self._state = _State(drift if drift else None, reason)
+
+    async def aclose(self) -> None:
+        await self.upstream.channel.aclose()
+
+    async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
+        if self._state is None:
+            await self.aopen()
+        if self._state is not None and self._state.unavailable:
+            raise Unavailable(self._state.unavailable, hint="`hotplug projection diff` shows what changed")
+        given = cast("dict[str, Any]", self._handles(part.input.schema, dict(arguments), self._open_handle))
+        plan = self.plans[part.name]
+        for guard in plan.guards:
+            guard.check(given)
+        if plan.result is None:
+            result = await getattr(self._code, part.method)(given)
+        else:
+            result = await self.run(plan, given, effects=part.flags.effects)
+        return self._handles(part.output.schema, result, self._close_handle)
+
+    async def run(self, plan: Plan, given: Mapping[str, Any], *, effects: bool = False) -> Any:
+        """Play the calls of a plan and give its result.
+
+        Raises:
+            ConnectionFailed: By the plan's rules; once a tool that may have acted was called, what can't be understood
+                carries `state: unknown`.
+        """
+        bindings: dict[str, Any] = {"input": given}
+        data: Any = given
+        acted = False
+        for call in plan.calls:
+            if call.when is not None and not call.when.test(given, bindings):
+                continue
+            acts = effects and call.tool not in self.upstream.reading
+            try:
+                data = await self._call(call, given, bindings)
+            except Internal as error:
+                if acted or acts:
+                    error.details["state"] = "unknown"
+                raise
+            acted = acted or acts
+            bindings[call.name] = data
+            call.check(data, bindings)
+        if plan.result is None:
+            raise ProjectionError(f"{plan.where} has no result")
+        result = plan.result.apply(data, bindings)
+        if result is UNDEFINED:
+            raise Internal(f"{plan.where}: the result has no value", details={"state": "unknown"} if acted else {})
+        return result
+
+    async def _call(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
+        if call.each is None:
+            return await self._send(call, given, bindings)
+        items = call.each.apply(given, bindings)
+        if items is UNDEFINED or items is None:
+            items = []
+        if not isinstance(items, list):
+            items = [items]
+        return [await self._send(call, given, {**bindings, "item": item}) for item in cast("list[Any]", items)]
+
+    async def _send(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
+        arguments = call.args.apply(given, bindings) if call.args is not None else {}
+        if not isinstance(arguments, dict):
+            raise Internal(f"{call.where}: the arguments are no object")
+        reply = await self.upstream.send(call.tool, cast("dict[str, Any]", arguments))
+        return call.data(reply.is_error, reply.text, reply.content)
+
+    def _handles(self, schema: JsonSchema, value: Any, change: Any) -> Any:
+        """The value with handles that are objects upstream opened or closed; others are left as they are."""
+        if not self._parts:
+            return value
+        return map_refs(schema, value, change)
+
+    def _open_handle(self, schema: JsonSchema, handle: Any) -> Any:
+        parts = self._parts.get(schema["x-ref"])
+        if not parts:
+            return handle
+        try:
+            values = json.loads(handle)
+        except ValueError:
+            values = None
+        if not isinstance(values, list) or len(cast("list[Any]", values)) != len(parts):
+            raise NotFound(f"a {schema['x-ref']} of {self.title} has {len(parts)} parts, and this has not")
+        return dict(zip(parts, cast("list[Any]", values), strict=True))
+
+    def _close_handle(self, schema: JsonSchema, handle: Any) -> Any:
+        parts = self._parts.get(schema["x-ref"])
+        if not parts or not isinstance(handle, dict):
+            return handle
+        values = cast("dict[str, Any]", handle)
+        missing = [name for name in parts if not values.get(name)]
+        if missing:
+            raise Internal(f"{self.source.file}: a {schema['x-ref']} lacks {', '.join(missing)}")
+        return json.dumps([values[name] for name in parts], ensure_ascii=False)
+
+
+def _load_code(source: Source, path: Path | None) -> Any:
+    """The class that a document names, from the file beside it."""
+    module_name, _, class_name = cast("str", source.document.code).partition(":")
+    if path is None:
+        raise ProjectionError(f"{source.file} has code beside it, and nobody said where it lies")
+    file = path.with_name(f"{module_name}.py")
+    key = f"{file}:{class_name}"
+    if key not in _CODE_CLASSES:
+        spec = importlib.util.spec_from_file_location(f"hotplug_projection_{path.stem.replace('-', '_')}", file)
+        if spec is None or spec.loader is None or not file.is_file():
+            raise ProjectionError(f"{source.file}: there is no {file.name} beside it")
+        found = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
+        if source.document.code_digest is not None and found != source.document.code_digest:
+            raise ProjectionError(
+                f"{file.name} isn't what {source.file} was frozen with", hint="review it, then `hotplug projection freeze`"
+            )
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        made = getattr(module, class_name, None)
+        if made is None:
+            raise ProjectionError(f"{file.name} has no {class_name}")
+        _CODE_CLASSES[key] = made
+    return _CODE_CLASSES[key]

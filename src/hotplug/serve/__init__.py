@@ -1,0 +1,39 @@
+"""Serving profiles: base classes become MCP servers, in both protocol eras, over stdio, HTTP and in process."""
+
+from hotplug.serve.attach import Attached, attach, principal_of
+from hotplug.serve.call import Call, current_call
+from hotplug.serve.provider import NativeProvider, ProjectionRef, Provider
+from hotplug.serve.run import build, run
+from hotplug.serve.runtime import (
+    AUTHORIZED_META,
+    INSTANCE_META,
+    KEY_META,
+    MEMBER_META,
+    NOTES_META,
+    Answer,
+    Bound,
+    Runtime,
+    Tool,
+)
+
+__all__ = [
+    "AUTHORIZED_META",
+    "INSTANCE_META",
+    "KEY_META",
+    "MEMBER_META",
+    "NOTES_META",
+    "Answer",
+    "Attached",
+    "Bound",
+    "Call",
+    "NativeProvider",
+    "ProjectionRef",
+    "Provider",
+    "Runtime",
+    "Tool",
+    "attach",
+    "build",
+    "current_call",
+    "principal_of",
+    "run",
+]

@@ -1,0 +1,154 @@
+"""The provider of connection@1, in every runtime."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+
+from hotplug.catalog.connection import (
+    Connection,
+    Coverage,
+    Described,
+    EventRecord,
+    Events,
+    MissingPart,
+    WindowClosed,
+    WindowOpened,
+)
+from hotplug.errors import NotFound
+from hotplug.profile import Definition, Determinism, Extension, Part, SenseGrade
+from hotplug.serve.events import EventLog, Window
+from hotplug.serve.provider import ProjectionRef
+
+if TYPE_CHECKING:
+    from hotplug.serve.runtime import Runtime
+
+__all__ = ["ConnectionParts"]
+
+_LONGEST_BUDGET_MS: Final = 600_000
+
+
+class ConnectionParts:
+    """Describes the runtime, keeps its windows and gives its events."""
+
+    takes: Literal["typed", "wire"] = "typed"
+    definition: Definition = Connection.definition
+    implemented: frozenset[str] = frozenset(
+        {"connection.describe", "connection.window.open", "connection.window.close", "connection.events"}
+    )
+    facets: frozenset[str] = frozenset()
+    extensions: tuple[type[Extension], ...] = ()
+    title = "connection"
+    instance = ""
+    senses: Mapping[str, SenseGrade] = {}  # noqa: RUF012  # empty and read only
+    determinism: Determinism = Connection.definition.determinism
+    projection: ProjectionRef | None = None
+    atomic = False
+    notes: Mapping[str, Any] = {}  # noqa: RUF012  # empty and read only
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.events = EventLog(runtime)
+
+    async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
+        match part.name:
+            case "connection.describe":
+                return self._describe()
+            case "connection.window.open":
+                return await self._open(arguments["budget_ms"])
+            case "connection.window.close":
+                return await self._close(arguments["window"])
+            case _:
+                return await self._poll(arguments)
+
+    def listen(self, emit: Any) -> None:
+        """Nothing is emitted here."""
+
+    async def aopen(self) -> None:
+        """Nothing to open."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _describe(self) -> Described:
+        providers = self._runtime.providers
+        missing = [
+            MissingPart(part=part.name, without=part.flags.without or _of_facet(provider.definition, part))
+            for provider in providers
+            for part in provider.definition.all_parts.values()
+            if part.kind != "event" and part.name not in provider.implemented
+        ]
+        notes = {key: value for provider in providers for key, value in provider.notes.items()}
+        return Described(
+            surface=providers[0].title if providers else self._runtime.name,
+            instance=providers[0].instance if providers else "",
+            epoch=self.events.epoch,
+            declaration=dict(self._runtime.declaration.to_extensions()),
+            determinism=providers[0].determinism.document() if providers else {},
+            missing=missing,
+            notes=notes or None,
+        )
+
+    async def _open(self, budget_ms: int) -> WindowOpened:
+        now = anyio.current_time()
+        for id_, window in list(self.events.windows.items()):
+            if window.deadline + _LONGEST_BUDGET_MS / 1000 < now:
+                del self.events.windows[id_]
+        window = Window(
+            id=f"w_{secrets.token_urlsafe(9)}",
+            opened_at=_now(),
+            opened=now,
+            deadline=now + min(budget_ms, _LONGEST_BUDGET_MS) / 1000,
+            first=self.events._count + 1,  # pyright: ignore[reportPrivateUsage]  # the log's own count
+        )
+        self.events.windows[window.id] = window
+        return WindowOpened(window=window.id, cursor=await self.events.here())
+
+    async def _close(self, id_: str) -> WindowClosed:
+        window = self.events.windows.pop(id_, None)
+        if window is None:
+            raise NotFound(f"there is no window {id_!r}", hint="it was closed, or its server was restarted")
+        over = anyio.current_time() > window.deadline
+        senses = sorted(
+            {
+                part.flags.sense
+                for provider in self._runtime.providers
+                for part in provider.definition.all_parts.values()
+                if part.kind == "event" and part.flags.sense
+            }
+        )
+        return WindowClosed(
+            closed_by="budget" if over else "caller",
+            opened_at=window.opened_at,
+            closed_at=_now(),
+            coverage=Coverage(
+                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None, senses=senses
+            ),
+        )
+
+    async def _poll(self, arguments: Mapping[str, Any]) -> Events:
+        page = await self.events.after(
+            arguments.get("cursor"),
+            types=arguments.get("types"),
+            where=arguments.get("where"),
+            wait_ms=arguments.get("wait_ms", 0),
+            limit=arguments.get("limit", 100),
+        )
+        return Events(
+            events=[EventRecord.model_validate(one) for one in page.events],
+            cursor=page.cursor,
+            missed=True if page.missed else None,
+        )
+
+
+def _of_facet(definition: Definition, part: Part) -> str | None:
+    facet = definition.facets.get(part.flags.facet or "")
+    return facet.without if facet else None
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

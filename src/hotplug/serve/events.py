@@ -1,0 +1,189 @@
+"""Events of a server: durable ones in the store, live ones kept while a window is open."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+
+from hotplug.errors import HotplugError, InvalidArgument
+from hotplug.profile import Event
+from hotplug.serve.call import Call, current_call
+from hotplug.serve.provider import Provider
+
+if TYPE_CHECKING:
+    from hotplug.serve.runtime import Runtime
+
+__all__ = ["EventLog", "Page", "Window"]
+
+_LIVE_KEPT = 2_000
+"""Live events kept at the most; a window that lost some says so in its coverage."""
+
+
+@dataclass
+class Window:
+    """A stretch of time in which live events are kept."""
+
+    id: str
+    opened_at: str
+    opened: float
+    deadline: float
+    first: int
+    lost: bool = False
+
+
+@dataclass
+class Page:
+    """Some events, the cursor after them, and whether others may have been missed."""
+
+    events: list[dict[str, Any]]
+    cursor: str
+    missed: bool
+
+
+@dataclass
+class EventLog:
+    """What happened at the servers of a runtime.
+
+    A cursor names a place among durable events (in the store) and one among live events (in this process's life).
+    """
+
+    runtime: Runtime
+    epoch: str = field(default_factory=lambda: secrets.token_urlsafe(6))
+    live: deque[tuple[int, dict[str, Any]]] = field(default_factory=lambda: deque(maxlen=_LIVE_KEPT))
+    windows: dict[str, Window] = field(default_factory=dict[str, Window])
+    _count: int = 0
+    _bell: anyio.Event | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of the durable stream in the store."""
+        return f"events:{self.runtime.identity}"
+
+    def emitter(self, provider: Provider) -> Callable[[Event], Awaitable[None]]:
+        """The function that a provider's server emits with."""
+
+        async def emit(event: Event) -> None:
+            flags = type(event).part
+            if flags is None:
+                raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
+            try:
+                call: Call | None = current_call()
+            except HotplugError:
+                call = None
+            record = self.record(event, call, provider=provider)
+            if flags.replay == "durable":
+                await self.runtime.store.append_event(self.stream, record)
+            else:
+                self.add_live(record)
+
+        return emit
+
+    def record(self, event: Event, call: Call | None, *, provider: Provider | None = None) -> dict[str, Any]:
+        """The event as `connection.events` gives it."""
+        flags = type(event).part
+        if flags is None or flags.name is None:
+            raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
+        owner = provider or next(
+            (one for one in self.runtime.providers if flags.name in one.definition.all_parts), self.runtime.providers[0]
+        )
+        part = owner.definition.all_parts[flags.name]
+        payload = cast("dict[str, Any]", part.output.write(event, refs=self.runtime.seal(call.principal if call else "local")))
+        summary = getattr(event, "summary", None)
+        record: dict[str, Any] = {
+            "id": f"ev_{secrets.token_urlsafe(12)}",
+            "type": flags.name,
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "sense": flags.sense or "state",
+            "summary": str(summary()) if callable(summary) else flags.name,
+            "payload": payload,
+            "instance": owner.instance,
+        }
+        if call is not None and call.action_id is not None:
+            record["actionId"] = call.action_id
+        return record
+
+    def add_live(self, record: Mapping[str, Any]) -> None:
+        """Keep a live event if a window is open; it is nobody's otherwise."""
+        self._count += 1
+        if self.windows:
+            if len(self.live) == _LIVE_KEPT:
+                oldest = self.live[0][0]
+                for window in self.windows.values():
+                    window.lost = window.lost or window.first <= oldest
+            self.live.append((self._count, dict(record)))
+        if self._bell is not None:
+            self._bell.set()
+            self._bell = None
+
+    async def here(self) -> str:
+        """The cursor after everything that has happened so far."""
+        return self._cursor(await self.runtime.store.end_of_events(self.stream), self._count)
+
+    async def after(
+        self, cursor: str | None, *, types: list[str] | None, where: Mapping[str, Any] | None, wait_ms: int, limit: int
+    ) -> Page:
+        """Events after a cursor; without one, durable events from the oldest kept and live ones from now on.
+
+        Raises:
+            InvalidArgument: The cursor isn't one of this stream's.
+        """
+        durable, live, epoch = self._read(cursor)
+        with anyio.move_on_after(wait_ms / 1000):
+            while True:
+                page = await self._page(durable, live, epoch, types, where, limit)
+                if page.events or page.missed or not wait_ms:
+                    return page
+                await self._changed(durable, wait_ms / 1000)
+        return await self._page(durable, live, epoch, types, where, limit)
+
+    async def _page(
+        self, durable: str | None, live: int, epoch: str, types: list[str] | None, where: Mapping[str, Any] | None, limit: int
+    ) -> Page:
+        kept = await self.runtime.store.events_after(self.stream, durable, limit=limit, types=types)
+        fresh = [(at, one) for at, one in self.live if at > live][: max(0, limit - len(kept.events))]
+        matching = [one for _, one in fresh if not types or one["type"] in types]
+        events = [one for one in (*kept.events, *matching) if _fits(one, where)]
+        end = fresh[-1][0] if fresh else max(live, self._count if len(kept.events) < limit else live)
+        missed = kept.missed or (epoch not in {"", self.epoch})
+        return Page(events, self._cursor(kept.cursor, end), missed)
+
+    async def _changed(self, durable: str | None, timeout: float) -> None:  # noqa: ASYNC109  # a wait, not a cancellation
+        bell = self._bell = self._bell or anyio.Event()
+        async with anyio.create_task_group() as tasks:
+
+            async def live() -> None:
+                await bell.wait()
+                tasks.cancel_scope.cancel()
+
+            async def stored() -> None:
+                await self.runtime.store.wait_for_event(self.stream, durable, timeout)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(live)
+            tasks.start_soon(stored)
+
+    def _cursor(self, durable: str | None, live: int) -> str:
+        return json.dumps([durable, live, self.epoch], separators=(",", ":"))
+
+    def _read(self, cursor: str | None) -> tuple[str | None, int, str]:
+        if cursor is None:
+            return None, self._count, ""
+        try:
+            durable, live, epoch = json.loads(cursor)
+        except (ValueError, TypeError):
+            raise InvalidArgument(f"{cursor[:60]!r} is no cursor of this server", hint="use one that it gave") from None
+        if not isinstance(live, int) or not isinstance(epoch, str) or not isinstance(durable, str | None):
+            raise InvalidArgument(f"{cursor[:60]!r} is no cursor of this server", hint="use one that it gave")
+        return durable, live if epoch == self.epoch else 0, epoch
+
+
+def _fits(record: Mapping[str, Any], where: Mapping[str, Any] | None) -> bool:
+    payload = cast("dict[str, Any]", record["payload"])
+    return all(payload.get(key) == value for key, value in (where or {}).items())

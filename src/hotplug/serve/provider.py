@@ -1,0 +1,170 @@
+"""What stands behind a runtime: something that does the parts of one profile."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, cast
+
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+
+__all__ = ["NativeProvider", "ProjectionRef", "Provider", "providers_of"]
+
+
+@dataclass(frozen=True)
+class ProjectionRef:
+    """Which projection stands between, by id, version and digest."""
+
+    id: str
+    version: str
+    digest: str
+
+    def document(self) -> dict[str, str]:
+        return {"id": self.id, "version": self.version, "digest": self.digest}
+
+
+class Provider(Protocol):
+    """Does the parts of one profile; the runtime in front validates, seals, records and answers.
+
+    `takes` says in which form arguments arrive: `typed` values for a method of a class, or `wire` JSON.
+    """
+
+    @property
+    def definition(self) -> Definition: ...
+
+    @property
+    def implemented(self) -> frozenset[str]: ...
+
+    @property
+    def facets(self) -> frozenset[str]: ...
+
+    @property
+    def extensions(self) -> tuple[type[Extension], ...]: ...
+
+    @property
+    def takes(self) -> Literal["typed", "wire"]: ...
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def instance(self) -> str:
+        """Changes when what it names is replaced."""
+        ...
+
+    @property
+    def senses(self) -> Mapping[str, SenseGrade]: ...
+
+    @property
+    def determinism(self) -> Determinism: ...
+
+    @property
+    def projection(self) -> ProjectionRef | None: ...
+
+    @property
+    def atomic(self) -> bool:
+        """Whether effects commit in the store's own transaction (see `Call.commit_in`)."""
+        ...
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        """What `connection.describe` says besides: coverage, reasons."""
+        ...
+
+    async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any: ...
+
+    def listen(self, emit: Any) -> None:
+        """Take the function to which events are given."""
+        ...
+
+    async def aopen(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass
+class NativeProvider:
+    """A native server's instance, one profile of it.
+
+    The instance may have `title`, `instance`, `senses`, `determinism`, `commits_with_store`, and async `aopen`/`aclose`.
+    """
+
+    server: Profile
+    profile: type[Profile]
+    takes: Literal["typed", "wire"] = field(default="typed", init=False)
+    projection: ProjectionRef | None = field(default=None, init=False)
+
+    @property
+    def definition(self) -> Definition:
+        return self.profile.definition
+
+    @property
+    def implemented(self) -> frozenset[str]:
+        return type(self.server).implemented
+
+    @property
+    def facets(self) -> frozenset[str]:
+        return type(self.server).facets & frozenset(self.definition.all_facets)
+
+    @property
+    def extensions(self) -> tuple[type[Extension], ...]:
+        return type(self.server).extensions()
+
+    @property
+    def title(self) -> str:
+        return str(getattr(self.server, "title", type(self.server).__name__))
+
+    @property
+    def instance(self) -> str:
+        return str(getattr(self.server, "instance", "default"))
+
+    @property
+    def senses(self) -> Mapping[str, SenseGrade]:
+        return cast("Mapping[str, SenseGrade]", getattr(self.server, "senses", {}))
+
+    @property
+    def determinism(self) -> Determinism:
+        return cast("Determinism", getattr(self.server, "determinism", self.definition.determinism))
+
+    @property
+    def atomic(self) -> bool:
+        return bool(getattr(self.server, "commits_with_store", False))
+
+    @property
+    def notes(self) -> Mapping[str, Any]:
+        return {}
+
+    async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
+        method = getattr(self.server, part.method)
+        return await method(**arguments)
+
+    def listen(self, emit: Any) -> None:
+        self.server._emitter = emit  # pyright: ignore[reportPrivateUsage]  # the profile's half of the same mechanism
+
+    async def aopen(self) -> None:
+        await _maybe(self.server, "aopen")
+
+    async def aclose(self) -> None:
+        await _maybe(self.server, "aclose")
+
+
+async def _maybe(server: Profile, name: str) -> None:
+    method = getattr(server, name, None)
+    if method is not None:
+        found = method()
+        if inspect.isawaitable(found):
+            await found
+
+
+def providers_of(servers: Sequence[Profile | Provider]) -> list[Provider]:
+    """A provider for each profile of each server."""
+    found: list[Provider] = []
+    for server in servers:
+        if isinstance(server, Profile):
+            found.extend(NativeProvider(server, profile) for profile in type(server).profiles())
+        else:
+            found.append(server)
+    return found
+
+

@@ -1,0 +1,85 @@
+"""Durable refs: a handle under a keyed hash, so that a forged or foreign one is found out before anything is sent."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+
+from hotplug.errors import NotFound
+
+__all__ = ["Seal"]
+
+_MAC_BYTES = 12
+"""96 bits: forging one means guessing it against a server that answers `not_found` each time."""
+
+
+class Seal:
+    """Seals handles of one server for one principal.
+
+    A sealed ref is `<handle in base64url>.<mac>`; the mac covers kind, server, principal and handle.
+    Volatile refs are short and live only in the caller's own instance: they pass as they are.
+
+    Args:
+        key: The store's sealing key.
+        server: What the handles belong to: stable over restarts, different for each server.
+        principal: Who the refs are minted for.
+    """
+
+    __slots__ = ("_base", "_cache")
+
+    def __init__(self, key: bytes, server: str, principal: str) -> None:
+        self._base = hmac.new(key, digestmod=hashlib.sha256)
+        for text in (server, principal):
+            encoded = text.encode()
+            self._base.update(len(encoded).to_bytes(4, "big") + encoded)
+        self._cache: dict[tuple[str, str], str] = {}
+
+    def seal(self, kind: str, handle: str, *, volatile: bool = False) -> str:
+        """The ref that callers see."""
+        if volatile:
+            return str(handle)
+        found = self._cache.get((kind, handle))
+        if found is None:
+            encoded = handle.encode("utf-8", "surrogatepass")
+            found = f"{_text(encoded)}.{self._mac(kind, encoded)}"
+            if len(self._cache) > 4096:
+                self._cache.clear()
+            self._cache[kind, str(handle)] = found
+        return found
+
+    def unseal(self, kind: str, ref: str, *, volatile: bool = False) -> str:
+        """The handle of a ref.
+
+        Raises:
+            NotFound: It isn't one of this server's, of this kind, for this principal.
+        """
+        if volatile:
+            return ref
+        text, _, mac = ref.rpartition(".")
+        try:
+            encoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            handle = encoded.decode("utf-8", "surrogatepass")
+        except (binascii.Error, ValueError):
+            raise _foreign(kind, ref) from None
+        if not handle or _text(encoded) != text or not hmac.compare_digest(self._mac(kind, encoded), mac):
+            raise _foreign(kind, ref)
+        return handle
+
+    def _mac(self, kind: str, handle: bytes) -> str:
+        code = self._base.copy()
+        encoded = kind.encode()
+        code.update(len(encoded).to_bytes(4, "big") + encoded + handle)
+        return _text(code.digest()[:_MAC_BYTES])
+
+
+def _text(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _foreign(kind: str, ref: str) -> NotFound:
+    shown = ref if len(ref) <= 60 else ref[:60] + "…"
+    return NotFound(
+        f"{shown!r} is no {kind} of this server", hint="use a ref exactly as this server gave it"
+    )

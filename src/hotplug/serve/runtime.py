@@ -1,0 +1,464 @@
+"""The runtime in front of a server's parts: validates, seals refs, does things once, fills receipts, answers errors.
+
+Knows no transport. `Runtime.call` is the way of every call, native or projected, over MCP or in process.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sqlite3
+import traceback
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any, Final, cast
+
+import anyio
+
+from hotplug.declare import Card, Declaration
+from hotplug.profile.compare import restrict
+from hotplug.errors import (
+    Conflict,
+    ConnectionFailed,
+    Guarded,
+    HotplugError,
+    InDoubt,
+    Internal,
+    InvalidArgument,
+    Timeout,
+    Undeclared,
+    Unsupported,
+)
+from hotplug.profile import Event, Extension, Model, Part, Profile, Receipt, without_nulls
+from hotplug.profile.schema import error_or, fields_of_facets
+from hotplug.serve.call import Call, ended, running
+from hotplug.serve.connection import ConnectionParts
+from hotplug.serve.once import argument_digest
+from hotplug.serve.provider import Provider, providers_of
+from hotplug.serve.refs import Seal
+from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
+from hotplug.store import InDoubt as StillInDoubt
+
+__all__ = ["AUTHORIZED_META", "INSTANCE_META", "KEY_META", "MEMBER_META", "NOTES_META", "Answer", "Bound", "Runtime", "Tool"]
+
+AUTHORIZED_META: Final = "tools.noetic/authorized"
+INSTANCE_META: Final = "tools.noetic/instance"
+KEY_META: Final = "tools.noetic/idempotency-key"
+MEMBER_META: Final = "org.classprofiles/member"
+NOTES_META: Final = "dev.hotplug/notes"
+
+_LONGEST_KEY = 255
+_WAIT_FOR_TWIN = 60.0
+"""Seconds that a repeat waits for the first call under its key."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A part as an MCP server lists it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any]
+    annotations: dict[str, Any]
+    meta: dict[str, Any]
+
+    def listed(self) -> dict[str, Any]:
+        """The tool as it stands in `tools/list`."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": self.input_schema,
+            "outputSchema": self.output_schema,
+            "annotations": self.annotations,
+            "_meta": self.meta,
+        }
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gave: the structured content, and whether it is an error."""
+
+    content: dict[str, Any]
+    is_error: bool = False
+    meta: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A part, and what stands behind it."""
+
+    part: Part
+    member: str
+    provider: Provider
+
+    @cached_property
+    def undeclared(self) -> Mapping[str, str]:
+        """Argument paths that belong to facets which the server doesn't offer."""
+        paths = fields_of_facets(self.part.input.schema)
+        return {path: facet for path, facet in paths.items() if facet not in self.provider.facets}
+
+
+class Runtime:
+    """Serves profiles from providers.
+
+    Args:
+        servers: Native servers (instances of profile subclasses) or other providers.
+        store: Keeps idempotency records, receipts, durable events and the sealing key.
+        identity: What refs belong to: stable over restarts and different for each server.
+        name: How the server calls itself.
+    """
+
+    def __init__(self, *servers: Profile | Provider, store: Store, identity: str, name: str = "hotplug") -> None:
+        self.providers: tuple[Provider, ...] = tuple(providers_of(servers))
+        self.store = store
+        self.identity = identity
+        self.name = name
+        self._seals: dict[str, Seal] = {}
+        self.connection = ConnectionParts(self)
+        self.bound: dict[str, Bound] = {}
+        for provider in (*self.providers, self.connection):
+            for bound in _bind(provider):
+                if bound.part.name in self.bound:
+                    raise HotplugError(f"two servers both offer {bound.part.name}", hint="serve them as two servers")
+                self.bound[bound.part.name] = bound
+            provider.listen(self.connection.events.emitter(provider))
+        known: dict[str, Part] = {}
+        for provider in self.providers:
+            known.update(provider.definition.all_parts)
+        self.missing = {name: part for name, part in known.items() if name not in self.bound}
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[Runtime]:
+        """The runtime with its providers opened; they are closed at the end, the store is not."""
+        opened: list[Provider] = []
+        try:
+            for provider in self.providers:
+                await provider.aopen()
+                opened.append(provider)
+            yield self
+        finally:
+            with anyio.CancelScope(shield=True):
+                for provider in reversed(opened):
+                    await provider.aclose()
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name, in the order of the profiles."""
+        return {name: _tool(bound) for name, bound in self.bound.items()}
+
+    @cached_property
+    def declaration(self) -> Declaration:
+        """What the server says that it implements."""
+        return Declaration.of(
+            cards=[
+                Card(
+                    profile=one.name,
+                    version=one.version,
+                    digest=one.digest,
+                    facets={name: facet.version for name, facet in one.facets.items() if name in provider.facets},
+                    via="projected" if provider.projection else "native",
+                    projection=provider.projection.document() if provider.projection else None,
+                )
+                for provider in (*self.providers, self.connection)
+                for one in provider.definition.lineage()
+            ],
+            extensions={one.id: one.version for provider in self.providers for one in provider.extensions},
+            senses={name: sense.document() for provider in self.providers for name, sense in provider.senses.items()},
+            determinism=self.providers[0].determinism.document() if self.providers else {},
+            instances=[
+                {"id": provider.instance, "title": provider.title} for provider in self.providers if provider.instance
+            ],
+        )
+
+    def seal(self, principal: str) -> Seal:
+        """The seal of refs for a principal."""
+        found = self._seals.get(principal)
+        if found is None:
+            found = self._seals[principal] = Seal(self.store.sealing_key(), self.identity, principal)
+        return found
+
+    async def call(
+        self, name: str, arguments: Any, *, meta: Mapping[str, Any] | None = None, principal: str = "local"
+    ) -> Answer:
+        """Answer a call of a part by its wire name; every failure is an answer too.
+
+        Args:
+            meta: The request's `_meta`: instance, idempotency key, authorisations.
+            principal: On whose behalf; keys and refs of two principals never meet.
+        """
+        try:
+            return await self._answer(name, arguments, meta or {}, principal)
+        except ConnectionFailed as error:
+            return Answer(error.as_wire(), is_error=True)
+        except Exception as error:
+            _log.error("%s failed: %s", name, _without_values(error))
+            return Answer(_unexpected(name, error).as_wire(), is_error=True)
+
+    async def _answer(self, name: str, arguments: Any, meta: Mapping[str, Any], principal: str) -> Answer:
+        bound = self._find(name)
+        part, provider = bound.part, bound.provider
+        self._check_instance(provider, meta.get(INSTANCE_META))
+        if arguments is None:
+            arguments = {}
+        if not isinstance(arguments, dict):
+            raise InvalidArgument(f"arguments are {type(arguments).__name__}, not an object", hint="give them by name")
+        given = cast("dict[str, Any]", without_nulls(arguments))
+        ext = self._extras(provider, part, given)
+        for path, facet in bound.undeclared.items():
+            if _has(given, path):
+                raise Unsupported(
+                    f"{path} belongs to the facet {facet!r}, which this server doesn't offer",
+                    details={"argument": path, "facet": facet, "lost": [path.rpartition(".")[2]]},
+                )
+        if part.flags.guarded and bound.member not in _members(meta.get(AUTHORIZED_META)):
+            raise Guarded(f"{part.name} is destructive or costly, and this call carries no authorisation for it")
+        notes: list[str] = []
+        seal = self.seal(principal)
+        parsed = (
+            part.input.read(given, refs=seal, notes=notes)
+            if provider.takes == "typed"
+            else part.input.wire(given, refs=seal, notes=notes)
+        )
+        keywords = parsed if isinstance(parsed, dict) else {}
+        call = Call(
+            part=part,
+            principal=principal,
+            action_id=f"a_{secrets.token_urlsafe(12)}" if part.flags.effects else None,
+            at=_now(),
+            key=_key(meta.get(KEY_META)) if part.flags.once else None,
+            ext=ext,
+            notes=notes,
+        )
+        if call.key is None:
+            content = await self._do(bound, call, keywords)
+            if call.action_id is not None:
+                await self.store.add_receipt(_receipt(call))
+            return Answer(content, meta={NOTES_META: notes} if notes else None)
+        return await self._once(bound, call, keywords, given, meta.get(INSTANCE_META))
+
+    def _find(self, name: str) -> Bound:
+        bound = self.bound.get(name)
+        if bound is not None:
+            return bound
+        part = self.missing.get(name)
+        if part is None:
+            raise Undeclared(f"there is no part {name!r} in what this server declares")
+        raise Unsupported(
+            f"this server doesn't offer {name}" + (f": {part.flags.without}" if part.flags.without else ""),
+            details={"part": name, **({"facet": part.flags.facet} if part.flags.facet else {})},
+        )
+
+    def _check_instance(self, provider: Provider, instance: Any) -> None:
+        if instance is None or provider is self.connection:
+            return
+        if instance != provider.instance:
+            raise InvalidArgument(
+                f"there is no instance {instance!r} here", details={"instances": [provider.instance]}
+            )
+
+    def _extras(self, provider: Provider, part: Part, given: dict[str, Any]) -> dict[str, Model]:
+        extras = given.pop("ext", None)
+        if extras is None:
+            return {}
+        if not isinstance(extras, dict):
+            raise InvalidArgument("ext is no object", hint="give it as {<extension id>: {…}}")
+        known: dict[str, type[Extension]] = {one.id: one for one in provider.extensions}
+        found: dict[str, Model] = {}
+        for id_, values in cast("dict[str, Any]", extras).items():
+            extension = known.get(id_)
+            extra = extension.extras.get(part.name) if extension else None
+            if extra is None:
+                raise Unsupported(f"this server doesn't offer {id_} on {part.name}", details={"extension": id_})
+            from hotplug.profile import TypedShape
+
+            found[id_] = TypedShape(extra.model).read(values)
+        return found
+
+    async def _do(self, bound: Bound, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Do the work and give its outcome as JSON."""
+        token = running(call)
+        try:
+            limit = call.part.flags.timeout_ms
+            with anyio.move_on_after(limit / 1000 if limit else None) as scope:
+                result = await bound.provider.invoke(call.part, arguments)
+                return call.outcome or self._outcome(call, result)
+        finally:
+            ended(token)
+        if scope.cancelled_caught:
+            state = {"state": "unknown"} if call.part.flags.effects else {}
+            raise Timeout(f"{call.part.name} took longer than {limit} ms", details=state)
+        raise Internal(f"{call.part.name} ended without an outcome")
+
+    def _outcome(self, call: Call, result: Any) -> dict[str, Any]:
+        if call.action_id is not None:
+            receipt = Receipt(action_id=call.action_id, at=call.at)
+            if isinstance(result, Model):
+                result = result.model_copy(update={"receipt": receipt})
+            elif isinstance(result, dict):
+                result = {**cast("dict[str, Any]", result), "receipt": receipt.model_dump()}
+        if isinstance(result, dict):
+            try:
+                read = call.part.output.read(result, strict=False)
+            except InvalidArgument as error:
+                raise Internal(
+                    f"{call.part.name} answered what its profile doesn't allow: {error.message}",
+                    details={**error.details, **({"state": "unknown"} if call.part.flags.effects else {})},
+                ) from None
+            return cast("dict[str, Any]", call.part.output.write(read, refs=self.seal(call.principal)))
+        return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
+
+    async def _once(
+        self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any], instance: Any
+    ) -> Answer:
+        """Do it once: `wire`, "Receipts, and doing it once"."""
+        digest = argument_digest(self.store.sealing_key(), call.part, given, instance)
+        key = cast("str", call.key)
+        atomic = bound.provider.atomic and hasattr(self.store, "finish_in")
+        begun = await self.store.begin(call.principal, bound.member, key, digest, atomic=atomic)
+        if isinstance(begun, InFlight):
+            begun = await self.store.wait(begun, _WAIT_FOR_TWIN)
+        match begun:
+            case Finished(outcome, is_error):
+                return Answer(outcome, is_error=is_error)
+            case Mismatch():
+                raise Conflict(
+                    f"the key {key!r} was used for other arguments of {call.part.name}",
+                    hint="one key stands for one intention: make a new one",
+                )
+            case InFlight():
+                raise InDoubt(
+                    f"the first call under the key {key!r} is still under way after {_WAIT_FOR_TWIN:.0f} s",
+                    details={"state": "unknown"},
+                )
+            case StillInDoubt():
+                raise InDoubt(
+                    f"an earlier call under the key {key!r} ended in between: it may or may not have been done",
+                    hint="read before anything else",
+                    details={"state": "unknown"},
+                )
+            case Fresh(token):
+                return await self._attempt(bound, call, arguments, token, atomic=atomic)
+
+    async def _attempt(
+        self, bound: Bound, call: Call, arguments: Mapping[str, Any], token: Token, *, atomic: bool
+    ) -> Answer:
+        if atomic:
+            call.commit = lambda call, connection, result, events: self._commit(call, connection, result, events, token)
+        # What was begun is brought to its end even if the caller is gone by then: a half-done record would be in doubt.
+        with anyio.CancelScope(shield=True):
+            try:
+                content = await self._do(bound, call, arguments)
+            except ConnectionFailed as error:
+                if error.details.get("state") == "unknown" or isinstance(error, Internal):
+                    await self.store.finish(token, error.as_wire(), is_error=True)
+                else:
+                    await self.store.forget(token)
+                raise
+            except BaseException as error:
+                if isinstance(error, Exception):
+                    failed = _unexpected(call.part.name, error, state="unknown")
+                    await self.store.finish(token, failed.as_wire(), is_error=True)
+                else:
+                    await self.store.abandon(token)
+                raise
+            if call.outcome is None:
+                await self.store.finish(token, content, receipt=_receipt(call))
+        return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
+
+    def _commit(
+        self, call: Call, connection: sqlite3.Connection, result: Any, events: Sequence[Event], token: Token
+    ) -> None:
+        store = cast("CoCommitting", self.store)
+        outcome = self._outcome(call, result)
+        for event in events:
+            record = self.connection.events.record(event, call)
+            store.append_event_in(connection, self.connection.events.stream, record)
+        store.finish_in(connection, token, outcome, receipt=_receipt(call))
+        call.outcome = outcome
+
+
+def _bind(provider: Provider) -> list[Bound]:
+    definition = provider.definition
+    found = [
+        Bound(part, definition.member(part.name), provider)
+        for part in definition.all_parts.values()
+        if part.kind != "event" and part.name in provider.implemented
+    ]
+    for extension in provider.extensions:
+        for part in extension.parts.values():
+            if part.kind != "event" and part.name in provider.implemented:
+                major = extension.version.partition(".")[0]
+                found.append(Bound(part, f"{extension.id}@{major}/{part.name}", provider))
+    return found
+
+
+def _tool(bound: Bound) -> Tool:
+    part, facets = bound.part, bound.provider.facets
+    return Tool(
+        name=part.name,
+        description=part.description,
+        input_schema=restrict(part.input.schema, facets),
+        output_schema=error_or(restrict(part.output.schema, facets)),
+        annotations={
+            "readOnlyHint": not part.flags.effects,
+            "destructiveHint": part.flags.guarded or part.name.endswith(".delete"),
+            "idempotentHint": not part.flags.effects,
+            "openWorldHint": part.flags.effects,
+        },
+        meta={MEMBER_META: bound.member},
+    )
+
+
+def _has(arguments: Any, path: str) -> bool:
+    head, _, rest = path.partition(".")
+    if isinstance(arguments, list):
+        return any(_has(item, path) for item in cast("list[Any]", arguments))
+    if not isinstance(arguments, dict) or head not in arguments:
+        return False
+    return not rest or _has(cast("dict[str, Any]", arguments)[head], rest)
+
+
+def _members(value: Any) -> frozenset[str]:
+    if not isinstance(value, list):
+        return frozenset()
+    return frozenset(one for one in cast("list[Any]", value) if isinstance(one, str))
+
+
+def _key(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_KEY:
+        raise InvalidArgument(
+            f"the idempotency key is {type(value).__name__} of length {len(str(value))}",
+            hint=f"a text of 1 to {_LONGEST_KEY} characters",
+        )
+    return value
+
+
+def _receipt(call: Call) -> StoredReceipt:
+    return StoredReceipt(
+        action_id=cast("str", call.action_id), principal=call.principal, operation=call.part.name, at=call.at
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _unexpected(name: str, error: Exception, **details: Any) -> Internal:
+    if isinstance(error, HotplugError):
+        return Internal(str(error), details=details)
+    # The text of an unforeseen exception may repeat any value, secrets too: only its kind is told.
+    return Internal(f"{name} failed inside the server ({type(error).__name__})", details=details)
+
+
+def _without_values(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = "; ".join(f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-4:])
+    return f"{type(error).__name__} at {where}"

@@ -1,0 +1,5 @@
+"""Servers and drivers that tests, demonstrations and the conformance suite start: real ones, not mocks."""
+
+from hotplug.testing.radicale import RadicaleServer, StoredEvent, radicale
+
+__all__ = ["RadicaleServer", "StoredEvent", "radicale"]
