@@ -436,9 +436,9 @@ def _field(value: Any, name: str) -> Any:
     return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
 
 
-def _resolve(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+def _resolve(schema: object, root: dict[str, Any]) -> dict[str, Any]:
     """The schema with local references followed, and the one option of an `anyOf` that is not null taken."""
-    at = cast("Any", schema)
+    at: Any = schema
     for _ in range(10):
         if not isinstance(at, dict):
             return {}
