@@ -1,7 +1,7 @@
 from wire import Refusal, old_server, serve
 
 print("Welcome to \x1b[31mnoise\x1b[0m v1!", flush=True)
-print("", flush=True)
+print(flush=True)
 
 
 def unknown(method: str) -> object:
