@@ -47,7 +47,7 @@ Durability = Literal["process", "full"]
 _PATIENCE: Final = 10.0
 """Seconds until a database that others keep locked is an error."""
 
-_WRITES_PER_UPKEEP: Final = 400
+_WRITES_PER_UPKEEP: Final = 1000
 _SECONDS_PER_PURGE: Final = 3600.0
 _LONGEST_POLL: Final = 0.25
 _LONGEST_RECORD_POLL: Final = 0.1
@@ -444,7 +444,8 @@ class SqliteStore:
     def _purge_here(self) -> int:
         self._enter(wait=True)
         try:
-            return sum(purge(self._connection, Cutoffs.at(self._clock(), self._retention), self._is_alive))
+            with _as_store_errors(None):
+                return sum(purge(self._connection, Cutoffs.at(self._clock(), self._retention), self._is_alive))
         finally:
             self._lock.release()
 
@@ -476,15 +477,18 @@ class SqliteStore:
             self._upkeep = threading.Thread(
                 target=self._keep_up_aside, args=(due,), name="hotplug-store-upkeep", daemon=True
             )
-            self._upkeep.start()
+            # A write is committed by now, and its caller must learn so, whether or not there is a thread to be had.
+            with contextlib.suppress(RuntimeError):
+                self._upkeep.start()
 
     def _keep_up_aside(self, purge_too: bool) -> None:
+        assert self._path is not None
         # What fails here is tried again at the next upkeep, and a call that meets the same fault reports it.
         with contextlib.suppress(StoreError):
             if purge_too:
                 self._purge_aside()
-            with _as_store_errors(self._path), contextlib.closing(_connect(str(self._path))) as connection:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            with _as_store_errors(self._path):
+                _checkpoint(str(self._path))
 
     async def aclose(self) -> None:
         """See `Store.aclose`."""
@@ -493,7 +497,7 @@ class SqliteStore:
         if self._holder == threading.get_ident():
             raise StoreError("the store was closed inside its own transaction", hint="end the transaction first")
         self._closed = True
-        if self._upkeep is not None:
+        if self._upkeep is not None and self._upkeep.ident is not None:
             await anyio.to_thread.run_sync(self._upkeep.join)
         with self._lock:
             self._connection.close()
@@ -520,6 +524,16 @@ def _connect(database: str) -> sqlite3.Connection:
     return connection
 
 
+def _checkpoint(database: str) -> None:
+    # While nobody writes: otherwise a busy store's log is never wholly copied, so never begun anew, and grows; and a
+    # commit that begins it anew during a checkpoint can corrupt the file before SQLite 3.51.3 (sqlite.org/wal.html,
+    # "The WAL-Reset Bug").
+    with contextlib.closing(_connect(database)) as writer, contextlib.closing(_connect(database)) as copier:
+        writer.execute("BEGIN IMMEDIATE")
+        copier.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        writer.rollback()
+
+
 def _open_file(path: Path, durability: Durability) -> sqlite3.Connection:
     # Never open and close a database that is there: that would drop this process's other locks on it (POSIX).
     try:
@@ -531,8 +545,8 @@ def _open_file(path: Path, durability: Durability) -> sqlite3.Connection:
     try:
         schema.check(connection, str(path))
         connection.execute("PRAGMA journal_mode = WAL")
-        # The upkeep checkpoints much sooner; this is for a process whose upkeep can't.
-        connection.execute("PRAGMA wal_autocheckpoint = 20000")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")  # `_checkpoint` does it
+        connection.execute("PRAGMA journal_size_limit = 33554432")
         schema.migrate(connection)
         if durability == "full":
             connection.execute("PRAGMA synchronous = FULL")
