@@ -113,6 +113,8 @@ class SqliteStore:
         Raises:
             StoreError: It can't be opened, is of a newer build (nothing is changed then), or is another program's.
         """
+        if sqlite3.sqlite_version_info < (3, 38):
+            raise StoreError(f"SQLite is {sqlite3.sqlite_version}", hint="the store needs 3.38 or newer")
         retention = retention or Retention()
         if path is None:
             connection = _connect(":memory:")
@@ -122,7 +124,9 @@ class SqliteStore:
         with _as_store_errors(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if path.exists() and path.stat().st_size:
-                with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as c:
+                # Even reading makes SQLite lay a log and an index beside a WAL database that has none.
+                how = "mode=ro" if path.with_name(path.name + "-wal").exists() else "immutable=1"
+                with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=_PATIENCE)) as c:
                     schema.check(c, str(path))
             with gate(_owners(path)):
                 connection = _open_file(path, durability)
@@ -439,21 +443,24 @@ class SqliteStore:
         """See `Store.purge`."""
         if self._path is None:
             return self._purge_here()
-        return await anyio.to_thread.run_sync(self._purge_aside)
+        return await anyio.to_thread.run_sync(self._purge_aside, self._cutoffs())
+
+    def _cutoffs(self) -> Cutoffs:
+        return Cutoffs.at(self._clock(), self._retention)
 
     def _purge_here(self) -> int:
         self._enter(wait=True)
         try:
             with _as_store_errors(None):
-                return sum(purge(self._connection, Cutoffs.at(self._clock(), self._retention), self._is_alive))
+                return sum(purge(self._connection, self._cutoffs(), self._is_alive))
         finally:
             self._lock.release()
 
-    def _purge_aside(self) -> int:
+    def _purge_aside(self, cutoffs: Cutoffs) -> int:
         assert self._path is not None
         dropped = 0
         with _as_store_errors(self._path), contextlib.closing(_connect(str(self._path))) as connection:
-            for batch in purge(connection, Cutoffs.at(self._clock(), self._retention), self._is_alive):
+            for batch in purge(connection, cutoffs, self._is_alive):
                 dropped += batch
                 if self._closed:
                     break
@@ -475,18 +482,21 @@ class SqliteStore:
                 self._purge_here()
         elif self._upkeep is None or not self._upkeep.is_alive():
             self._upkeep = threading.Thread(
-                target=self._keep_up_aside, args=(due,), name="hotplug-store-upkeep", daemon=True
+                target=self._keep_up_aside,
+                args=(self._cutoffs() if due else None,),
+                name="hotplug-store-upkeep",
+                daemon=True,
             )
             # A write is committed by now, and its caller must learn so, whether or not there is a thread to be had.
             with contextlib.suppress(RuntimeError):
                 self._upkeep.start()
 
-    def _keep_up_aside(self, purge_too: bool) -> None:
+    def _keep_up_aside(self, cutoffs: Cutoffs | None) -> None:
         assert self._path is not None
         # What fails here is tried again at the next upkeep, and a call that meets the same fault reports it.
         with contextlib.suppress(StoreError):
-            if purge_too:
-                self._purge_aside()
+            if cutoffs is not None:
+                self._purge_aside(cutoffs)
             with _as_store_errors(self._path):
                 _checkpoint(str(self._path))
 
