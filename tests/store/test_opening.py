@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hotplug.errors import ConfigError, StoreError
-from hotplug.store import Fresh, memory, open_store, schema
+from hotplug.store import Fresh, InFlight, memory, open_store, schema
 from hotplug.store.schema import MIGRATIONS
 
 pytestmark = pytest.mark.anyio
@@ -151,3 +152,21 @@ async def test_a_closed_store_says_so(url: str) -> None:
     await store.aclose()
     with pytest.raises(StoreError, match="closed"):
         await store.begin("p", "o", "k", "d")
+
+
+async def test_a_store_closes_in_a_cancelled_scope_and_gives_up_its_lease(url: str, tmp_path: Path) -> None:
+    with anyio.CancelScope() as scope:
+        async with open_store(url):
+            scope.cancel()
+            await anyio.sleep(1)
+    assert scope.cancelled_caught
+    assert list((tmp_path / "store.db-owners").glob("*.lease")) == []
+
+
+async def test_a_store_reached_by_a_link_is_the_same_store(url: str, tmp_path: Path) -> None:
+    async with open_store(url) as store:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "link.db").symlink_to(tmp_path / "store.db")
+        async with open_store(f"sqlite:///{tmp_path}/elsewhere/link.db") as linked:
+            assert isinstance(await store.begin("p", "o", "k", "d"), Fresh)
+            assert isinstance(await linked.begin("p", "o", "k", "d"), InFlight)

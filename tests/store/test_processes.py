@@ -287,5 +287,6 @@ async def test_a_busy_stores_log_does_not_grow_without_end(url: str, tmp_path: P
     async with open_store(url) as store:
         for number in range(4000):
             await store.append_event("s", {"id": str(number), "type": "t", "text": "x" * 2000})
-        assert (tmp_path / "store.db-wal").stat().st_size < 40_000_000
+        # 4000 writes are about 90 MB; the log begins anew after 1000 to 2000 of them.
+        assert (tmp_path / "store.db-wal").stat().st_size < 60_000_000
         assert len((await store.events_after("s", limit=5000)).events) == 4000

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from datetime import timedelta
+from pathlib import Path
 
 import anyio
 import pytest
@@ -159,6 +161,22 @@ async def test_a_cancelled_begin_leaves_nothing_in_flight(url: str) -> None:
             if isinstance(begun, InFlight):
                 begun = await store.wait(begun, 5)
             assert isinstance(begun, Fresh)
+
+
+@pytest.mark.parametrize("query", ["", "?durability=full"])
+async def test_an_attempt_is_ended_in_a_cancelled_scope_while_another_writes(
+    url: str, tmp_path: Path, query: str
+) -> None:
+    async with open_store(url + query) as store:
+        fresh = await begin_fresh(store)
+        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            asyncio.get_running_loop().call_later(0.02, other.rollback)
+            await store.finish(fresh.token, {"n": 1})
+        other.close()
+        assert await store.begin(*WHO, "k", "d") == Finished({"n": 1}, is_error=False)
 
 
 async def test_an_outcome_that_is_no_json_is_refused_and_the_attempt_stays_open() -> None:
