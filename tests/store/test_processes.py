@@ -72,6 +72,32 @@ async def test_a_waiter_gets_the_outcome_of_another_process(url: str, start: Cal
         assert await store.wait(flight, 10) == Finished({"by": "the other"}, is_error=False)
 
 
+async def test_an_owner_that_finishes_and_goes_while_it_is_looked_at_leaves_no_doubt(url: str, tmp_path: Path) -> None:
+    meanwhile: list[Callable[[], None]] = []
+
+    class Looking(SqliteStore):
+        def _is_alive(self, owner: str) -> bool:
+            if meanwhile:
+                meanwhile.pop()()
+            return super()._is_alive(owner)
+
+    async with open_store(url) as other, Looking.open(tmp_path / "store.db") as store:
+        begun = await other.begin(*WHO, "k", "d")
+        flight = await store.begin(*WHO, "k", "d")
+        assert isinstance(begun, Fresh)
+        assert isinstance(flight, InFlight)
+
+        def finish_and_go() -> None:
+            with other.transaction() as c:
+                other.finish_in(c, begun.token, {"n": 1})
+            assert other._lease is not None
+            other._lease.release()
+
+        meanwhile.append(finish_and_go)
+        assert await store.wait(flight, 5) == Finished({"n": 1}, is_error=False)
+        assert not meanwhile
+
+
 async def test_a_closed_store_leaves_a_doubt_as_a_dead_one_does(url: str) -> None:
     async with open_store(url) as other, open_store(url) as store:
         await other.begin(*WHO, "k", "d")

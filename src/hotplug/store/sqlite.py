@@ -4,7 +4,7 @@ Statements run on the event loop's own thread. Measured on the development machi
 tens of thousands of earlier records and other work on both cores: `begin` 100 µs and `finish` 65 µs at the median, a
 thread hop that does nothing 300 µs, `begin` by such a hop 500 µs. The statement is shorter than the way to a thread.
 So the loop never sleeps in SQLite either: while another process writes, a call gets `SQLITE_BUSY` at once and tries
-again after an `await`. Checkpoints, which do call `fsync`, and purges run in a thread with a connection of their own.
+again after an `await`. Checkpoints, which do call `fsync`, and purges run in a thread with connections of their own.
 
 Durability `process` (WAL, `synchronous=NORMAL`): what was answered survives the death of every process, not always that
 of the machine: after a power cut the last moments may be missing, consistently. `full` waits for the disk at each
