@@ -1,8 +1,9 @@
 """The store on SQLite, for the processes of one machine.
 
-Statements run on the event loop's own thread. Measured on the development machine (2 cores, ext4, Python 3.11), with
-tens of thousands of earlier records and other work on both cores: `begin` 100 µs and `finish` 65 µs at the median, a
-thread hop that does nothing 300 µs, `begin` by such a hop 500 µs. The statement is shorter than the way to a thread.
+Statements run on the event loop's own thread. Measured on a development machine (2 cores, ext4, Python 3.11), with
+tens of thousands of earlier records and other work on both cores, medians of several runs: `begin` 100 to 120 µs,
+`finish` 65 to 105 µs; a thread hop that does nothing 130 to 310 µs, `begin` by such a hop (one run) 500 µs. The
+statements take no longer than the way to a thread alone.
 So the loop never sleeps in SQLite either: while another process writes, a call gets `SQLITE_BUSY` at once and tries
 again after an `await`. Checkpoints, which do call `fsync`, and purges run in a thread with connections of their own.
 
