@@ -129,7 +129,16 @@ def new_record(uid: str, fields: Mapping[str, Any], now: datetime) -> EventRecor
         overrides=_read_overrides(overrides, when),
     )
     record.series.check()
-    return record
+    return _tidy(record)
+
+
+def _tidy(record: EventRecord) -> EventRecord:
+    """Without exceptions that say nothing: of an occurrence that the rules give anyway."""
+    empty = [at for at, override in record.overrides.items() if override == Override()]
+    if not empty:
+        return record
+    given = record.series.given_among(empty)
+    return replace(record, overrides={at: each for at, each in record.overrides.items() if at not in given})
 
 
 def _check_series_start(start: str, when: When) -> None:
@@ -283,7 +292,7 @@ def with_time(record: EventRecord, when: When, changes: Mapping[str, Any], clear
         known |= {"recurrenceRules"} & {*changes, *clear}
         changed = replace(changed, unknown=tuple(name for name in record.unknown if name not in known))
         changed.series.check()
-    return changed
+    return _tidy(changed)
 
 
 def _still_given(record: EventRecord, series: Series) -> dict[datetime, Override]:
