@@ -19,24 +19,24 @@ __all__ = ["SqliteStorage"]
 
 _VERSION: Final = 1
 _SCHEMA: Final = """
-create table calendars (id text primary key, name text not null, zone text, writable integer not null);
-create table events (
+create table calendar_calendars (id text primary key, name text not null, zone text, writable integer not null);
+create table calendar_events (
   uid text primary key,
-  calendar text not null references calendars (id),
+  calendar text not null references calendar_calendars (id),
   revision integer not null,
   first text not null,
   last text,
   body text not null
 );
-create index events_by_time on events (first, last);
-create table deleted (
+create index calendar_events_by_time on calendar_events (first, last);
+create table calendar_deleted (
   position integer primary key autoincrement,
   uid text not null unique,
   calendar text not null,
   at text not null
 );
-create table counter (revision integer not null);
-insert into counter values (0);
+create table calendar_counter (revision integer not null);
+insert into calendar_counter values (0);
 """
 
 
@@ -66,7 +66,9 @@ class SqliteStorage:
 
     def _prepare(self, path: str | Path, calendars: Sequence[CalendarEntry]) -> None:
         with self.transaction() as connection:
-            (version,) = connection.execute("pragma user_version").fetchone()
+            # A table of our own: `user_version` is that of the store, which may live in the same file.
+            connection.execute("create table if not exists calendar_format (version integer not null)")
+            (version,) = connection.execute("select coalesce(max(version), 0) from calendar_format").fetchone()
             if version > _VERSION:
                 raise StoreError(
                     f"the calendar file {str(path)!r} has format {version}, and this build knows {_VERSION}",
@@ -75,11 +77,11 @@ class SqliteStorage:
             if version == 0:
                 for statement in filter(str.strip, _SCHEMA.split(";")):
                     connection.execute(statement)
-                connection.execute(f"pragma user_version = {_VERSION}")
-            (number,) = connection.execute("select count(*) from calendars").fetchone()
+                connection.execute("insert into calendar_format values (?)", (_VERSION,))
+            (number,) = connection.execute("select count(*) from calendar_calendars").fetchone()
             for entry in calendars or (() if number else (CalendarEntry("calendar", "Calendar"),)):
                 connection.execute(
-                    "insert or ignore into calendars values (?, ?, ?, ?)",
+                    "insert or ignore into calendar_calendars values (?, ?, ?, ?)",
                     (entry.id, entry.name, entry.zone, entry.writable),
                 )
 
@@ -111,27 +113,27 @@ class SqliteStorage:
     def calendars(self) -> list[CalendarEntry]:
         """All calendars, by id."""
         with self._lock:
-            rows = self._connection.execute("select id, name, zone, writable from calendars order by id").fetchall()
+            rows = self._connection.execute("select id, name, zone, writable from calendar_calendars order by id").fetchall()
         return [CalendarEntry(id_, name, zone, bool(writable)) for id_, name, zone, writable in rows]
 
     def read(self, uid: str) -> EventRecord | None:
         """The event, its revision set."""
         with self._lock:
             row = self._connection.execute(
-                "select calendar, revision, body from events where uid = ?", (uid,)
+                "select calendar, revision, body from calendar_events where uid = ?", (uid,)
             ).fetchone()
         return None if row is None else read_body(uid, row[0], str(row[1]), row[2])
 
     def was_deleted(self, uid: str) -> bool:
         """Whether an event of this uid was deleted here."""
         with self._lock:
-            return self._connection.execute("select 1 from deleted where uid = ?", (uid,)).fetchone() is not None
+            return self._connection.execute("select 1 from calendar_deleted where uid = ?", (uid,)).fetchone() is not None
 
     def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
         """The events that may overlap the range in any zone."""
         with self._lock:
             rows = self._connection.execute(
-                "select uid, calendar, revision, body from events"
+                "select uid, calendar, revision, body from calendar_events"
                 " where first < ? and (last is null or last > ?) and (? is null or calendar = ?)",
                 (_text(end), _text(start), calendar, calendar),
             ).fetchall()
@@ -144,21 +146,21 @@ class SqliteStorage:
     def insert(self, record: EventRecord, like: EventRecord | None = None) -> EventRecord:
         """Keep a new event."""
         return self._write(
-            "insert into events (calendar, revision, first, last, body, uid) values (?, ?, ?, ?, ?, ?)", record
+            "insert into calendar_events (calendar, revision, first, last, body, uid) values (?, ?, ?, ?, ?, ?)", record
         )
 
     def replace(self, before: EventRecord, after: EventRecord) -> EventRecord:
         """Keep the event as it is after a change."""
         return self._write(
-            "update events set calendar = ?, revision = ?, first = ?, last = ?, body = ? where uid = ?", after
+            "update calendar_events set calendar = ?, revision = ?, first = ?, last = ?, body = ? where uid = ?", after
         )
 
     def _write(self, statement: str, record: EventRecord) -> EventRecord:
         first, last = record.series.bounds()
         body = write_body(record)
         with self.transaction() as connection:
-            connection.execute("update counter set revision = revision + 1")
-            (revision,) = connection.execute("select revision from counter").fetchone()
+            connection.execute("update calendar_counter set revision = revision + 1")
+            (revision,) = connection.execute("select revision from calendar_counter").fetchone()
             bounds = _text(first), None if last is None else _text(last)
             connection.execute(statement, (record.calendar, revision, *bounds, body, record.uid))
         return read_body(record.uid, record.calendar, str(revision), body)
@@ -166,9 +168,9 @@ class SqliteStorage:
     def remove(self, record: EventRecord, now: datetime) -> None:
         """Delete the event and remember that."""
         with self.transaction() as connection:
-            connection.execute("delete from events where uid = ?", (record.uid,))
+            connection.execute("delete from calendar_events where uid = ?", (record.uid,))
             connection.execute(
-                "insert into deleted (uid, calendar, at) values (?, ?, ?)",
+                "insert into calendar_deleted (uid, calendar, at) values (?, ?, ?)",
                 (record.uid, record.calendar, now.isoformat()),
             )
 
@@ -179,7 +181,7 @@ class SqliteStorage:
         position = int(cursor or 0)
         with self._lock:
             rows = self._connection.execute(
-                "select position, uid, calendar, at from deleted where position > ? order by position limit ?",
+                "select position, uid, calendar, at from calendar_deleted where position > ? order by position limit ?",
                 (position, limit),
             ).fetchall()
         found = [Tombstone(uid, calendar, datetime.fromisoformat(at)) for _, uid, calendar, at in rows]
