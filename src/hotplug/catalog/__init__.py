@@ -1,12 +1,37 @@
-"""The profiles that ship, a package each; by name here, so that none is imported before it is wanted."""
+"""The catalog: `from hotplug.catalog import Calendar`."""
 
-from collections.abc import Mapping
-from typing import Final
+from __future__ import annotations
 
-__all__ = ["PROFILES"]
+from typing import TYPE_CHECKING, Any, Final
 
-PROFILES: Final[Mapping[str, str]] = {
-    "calendar": "hotplug.catalog.calendar:Calendar",
-    "connection": "hotplug.catalog.connection:Connection",
-}
-"""The class of each profile, `module:Class`, by the profile's name."""
+if TYPE_CHECKING:
+    from hotplug.catalog.calendar import Calendar
+    from hotplug.catalog.connection import Connection
+    from hotplug.profile import Profile
+
+__all__ = ["PROFILES", "Calendar", "Connection", "profile_class"]
+
+PROFILES: Final = {"calendar": "hotplug.catalog.calendar:Calendar", "connection": "hotplug.catalog.connection:Connection"}
+"""The profiles of the catalog by name, each as `module:Class`: imported when first used."""
+
+
+def profile_class(name: str) -> type[Profile]:
+    """The profile of that name.
+
+    Raises:
+        KeyError: The catalog has none of that name.
+    """
+    import importlib
+
+    module, _, attribute = PROFILES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __getattr__(name: str) -> Any:
+    for home in PROFILES.values():
+        module, _, attribute = home.partition(":")
+        if attribute == name:
+            import importlib
+
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'hotplug.catalog' has no attribute {name!r}")

@@ -21,7 +21,7 @@ from hotplug.projection.fingerprint import Drift
 from hotplug.projection.functions import functions_of
 from hotplug.projection.mapping import UNDEFINED
 from hotplug.projection.plan import Call, Plan, compile_plans
-from hotplug.serve import ProjectionRef
+from hotplug.serve import Memory, ProjectionRef
 
 __all__ = ["ProjectedProvider", "ProjectionCode", "Upstream"]
 
@@ -123,6 +123,8 @@ class ProjectedProvider:
         self._parts = {kind: tuple(spec.parts) for kind, spec in document.refs.items() if spec.parts}
         self._code: Any = _load_code(source, path)(self) if document.code else None
         self._state: _State | None = None
+        self.memory: Memory | None = None
+        """What the projection's code knows of its own writes, over restarts; there once a runtime is in front."""
 
     @property
     def instance(self) -> str:
@@ -140,8 +142,9 @@ class ProjectedProvider:
             found["drift"] = asdict(drift)
         return found
 
-    def listen(self, emit: Any) -> None:
-        """A projection that watches nothing emits nothing."""
+    def join(self, emit: Any, memory: Memory) -> None:
+        """Take the memory; a projection that watches nothing emits nothing."""
+        self.memory = memory
 
     async def aopen(self) -> None:
         """Compare the live tool list with the frozen one; what changed is kept for `describe` and for every call."""

@@ -2,7 +2,7 @@
 
 from hotplug.serve.attach import Attached, attach, principal_of
 from hotplug.serve.call import Call, current_call
-from hotplug.serve.provider import NativeProvider, ProjectionRef, Provider
+from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
 from hotplug.serve.run import build, run
 from hotplug.serve.runtime import (
     AUTHORIZED_META,
@@ -26,6 +26,7 @@ __all__ = [
     "Attached",
     "Bound",
     "Call",
+    "Memory",
     "NativeProvider",
     "ProjectionRef",
     "Provider",

@@ -22,7 +22,7 @@ from hotplug.catalog.connection import (
 from hotplug.errors import NotFound
 from hotplug.profile import Definition, Determinism, Extension, Part, SenseGrade
 from hotplug.serve.events import EventLog, Window
-from hotplug.serve.provider import ProjectionRef
+from hotplug.serve.provider import Memory, ProjectionRef
 
 if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
@@ -65,7 +65,7 @@ class ConnectionParts:
             case _:
                 return await self._poll(arguments)
 
-    def listen(self, emit: Any) -> None:
+    def join(self, emit: Any, memory: Memory) -> None:
         """Nothing is emitted here."""
 
     async def aopen(self) -> None:

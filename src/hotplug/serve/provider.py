@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
 from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.store import Store
 
-__all__ = ["NativeProvider", "ProjectionRef", "Provider", "providers_of"]
+__all__ = ["Memory", "NativeProvider", "ProjectionRef", "Provider", "providers_of"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,22 @@ class ProjectionRef:
 
     def document(self) -> dict[str, str]:
         return {"id": self.id, "version": self.version, "digest": self.digest}
+
+
+class Memory:
+    """What a provider knows of its own earlier writes, kept in the store over restarts."""
+
+    def __init__(self, store: Store, identity: str) -> None:
+        self._store = store
+        self._scope = f"provider:{identity}"
+
+    async def put(self, name: str, value: Mapping[str, Any] | None) -> None:
+        """Remember a small fact; None forgets it."""
+        await self._store.remember(self._scope, name, value)
+
+    async def get(self, name: str) -> dict[str, Any] | None:
+        """The fact remembered last."""
+        return await self._store.recall(self._scope, name)
 
 
 class Provider(Protocol):
@@ -74,8 +91,8 @@ class Provider(Protocol):
 
     async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any: ...
 
-    def listen(self, emit: Any) -> None:
-        """Take the function to which events are given."""
+    def join(self, emit: Any, memory: Memory) -> None:
+        """Take the function to which events are given, and the memory."""
         ...
 
     async def aopen(self) -> None: ...
@@ -139,7 +156,7 @@ class NativeProvider:
         method = getattr(self.server, part.method)
         return await method(**arguments)
 
-    def listen(self, emit: Any) -> None:
+    def join(self, emit: Any, memory: Memory) -> None:
         self.server._emitter = emit  # pyright: ignore[reportPrivateUsage]  # the profile's half of the same mechanism
 
     async def aopen(self) -> None:

@@ -37,7 +37,7 @@ from hotplug.profile.schema import error_or, fields_of_facets
 from hotplug.serve.call import Call, ended, running
 from hotplug.serve.connection import ConnectionParts
 from hotplug.serve.once import argument_digest
-from hotplug.serve.provider import Provider, providers_of
+from hotplug.serve.provider import Memory, Provider, providers_of
 from hotplug.serve.refs import Seal
 from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
 from hotplug.store import InDoubt as StillInDoubt
@@ -122,12 +122,13 @@ class Runtime:
         self._seals: dict[str, Seal] = {}
         self.connection = ConnectionParts(self)
         self.bound: dict[str, Bound] = {}
+        memory = Memory(store, identity)
         for provider in (*self.providers, self.connection):
             for bound in _bind(provider):
                 if bound.part.name in self.bound:
                     raise HotplugError(f"two servers both offer {bound.part.name}", hint="serve them as two servers")
                 self.bound[bound.part.name] = bound
-            provider.listen(self.connection.events.emitter(provider))
+            provider.join(self.connection.events.emitter(provider), memory)
         known: dict[str, Part] = {}
         for provider in self.providers:
             known.update(provider.definition.all_parts)
@@ -311,7 +312,11 @@ class Runtime:
                     details={**error.details, **({"state": "unknown"} if call.part.flags.effects else {})},
                 ) from None
             return cast("dict[str, Any]", call.part.output.write(read, refs=self.seal(call.principal)))
-        return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
+        try:
+            return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
+        except InvalidArgument as error:
+            state = {"state": "unknown"} if call.part.flags.effects else {}
+            raise Internal(f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state) from None
 
     async def _once(
         self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any], instance: Any

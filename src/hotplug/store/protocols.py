@@ -218,6 +218,14 @@ class Store(Protocol):
         """The receipt of an action, if it is still kept."""
         ...
 
+    async def remember(self, scope: str, name: str, value: Mapping[str, Any] | None) -> None:
+        """Keep a small fact until it is replaced, or forgotten (None): what a projection knows of its own writes."""
+        ...
+
+    async def recall(self, scope: str, name: str) -> dict[str, Any] | None:
+        """The fact that was remembered last, or None."""
+        ...
+
     async def append_event(self, stream: str, event: Mapping[str, Any]) -> str:
         """Append to a stream and answer the cursor after it. An event whose `id` is there already is not stored again.
 

@@ -69,6 +69,17 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
         "CREATE TABLE store_secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
     ),
+    (
+        """
+        CREATE TABLE store_memory (
+            scope TEXT NOT NULL,
+            name TEXT NOT NULL,
+            body TEXT NOT NULL,
+            stored REAL NOT NULL,
+            PRIMARY KEY (scope, name)
+        ) STRICT, WITHOUT ROWID
+        """,
+    ),
 )
 """Statements by version. An outcome is NULL while its record is pending; an empty `owner` was let go."""
 

@@ -17,6 +17,7 @@ import contextlib
 import itertools
 import os
 import random
+import json
 import sqlite3
 import stat
 import threading
@@ -293,6 +294,32 @@ class SqliteStore:
         """See `Store.receipt`."""
         return await self._soon(lambda c: records.take_receipt(c, action_id), write=False)
 
+    # Memory
+
+    async def remember(self, scope: str, name: str, value: Mapping[str, Any] | None) -> None:
+        """See `Store.remember`."""
+        if value is None:
+            await self._write(lambda c: _run(c, "DELETE FROM store_memory WHERE scope = ? AND name = ?", (scope, name)))
+            return
+        text = as_json(value, "what is to be remembered")
+        await self._write(
+            lambda c: _run(
+                c,
+                "INSERT INTO store_memory (scope, name, body, stored) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (scope, name) DO UPDATE SET body = excluded.body, stored = excluded.stored",
+                (scope, name, text, self._clock()),
+            )
+        )
+
+    async def recall(self, scope: str, name: str) -> dict[str, Any] | None:
+        """See `Store.recall`."""
+
+        def work(connection: sqlite3.Connection) -> dict[str, Any] | None:
+            found = connection.execute("SELECT body FROM store_memory WHERE scope = ? AND name = ?", (scope, name)).fetchone()
+            return json.loads(found[0]) if found else None
+
+        return await self._soon(work, write=False)
+
     # Events
 
     async def append_event(self, stream: str, event: Mapping[str, Any]) -> str:
@@ -507,6 +534,10 @@ class SqliteStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _run(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:
+    connection.execute(statement, values)
 
 
 def _owners(path: Path) -> Path:
