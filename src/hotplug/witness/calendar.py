@@ -64,20 +64,17 @@ class SqliteWitness:
         self._path = Path(path)
 
     async def stored(self) -> list[dict[str, Any]]:
-        """The events, their first and last instants as the table has them."""
+        """The events: `{uid, title, location, description, start, end}`; only instants are told as `…Z`, with an end."""
 
         def read() -> list[dict[str, Any]]:
             if not self._path.exists():
                 return []
             connection = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)
             try:
-                rows = connection.execute("select uid, first, last, body from calendar_events").fetchall()
+                rows = connection.execute("select uid, body from calendar_events").fetchall()
             finally:
                 connection.close()
-            return [
-                {"uid": uid, "title": json.loads(body).get("title"), "start": _zulu(first), "end": _zulu(last)}
-                for uid, first, last, body in rows
-            ]
+            return [{"uid": uid, **_row(json.loads(body))} for uid, body in rows]
 
         return await anyio.to_thread.run_sync(read)
 
@@ -116,7 +113,11 @@ def _shown(moment: date | datetime) -> str:
     return moment.isoformat()
 
 
-def _zulu(text: str | None) -> str | None:
-    if text is None:
-        return None
-    return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _row(body: dict[str, Any]) -> dict[str, Any]:
+    kind, start, *rest = body["when"]
+    found = {"title": body.get("title"), "location": body.get("location"), "description": body.get("description")}
+    if kind != "instant":
+        return {**found, "start": start, "end": None}
+    days, seconds = rest
+    first = datetime.fromisoformat(start).replace(tzinfo=UTC)
+    return {**found, "start": _shown(first), "end": _shown(first + timedelta(days=days, seconds=seconds))}
