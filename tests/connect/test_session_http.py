@@ -115,6 +115,27 @@ async def test_a_credential_in_the_url_or_headers_stands_in_no_error(serve_http:
     assert "hunter2" not in f"{refusal.value} {vars(refusal.value)}"
 
 
+async def test_a_credential_in_the_url_stands_in_no_log(
+    serve_http: ServeHttp, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with serve_http(old()) as url, McpSession(f"{url}/mcp?api_key=hunter22") as session:
+        await session.call("echo")
+    assert "api_key=[secret]" in caplog.text
+    assert "hunter22" not in caplog.text
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_an_old_server_that_forgot_the_session_is_disconnected(serve_http: ServeHttp, status: int) -> None:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: No valid session ID"}}
+    app = old(tools_call=lambda: JSONResponse(body, status_code=status))
+    async with serve_http(app) as url, McpSession(f"{url}/mcp") as session:
+        with pytest.raises(Disconnected) as ended:
+            await session.call("echo")
+        assert ended.value.details == {"status": status, "state": "not_sent"}
+        assert not session.connected
+
+
 async def test_what_is_no_mcp_server_is_told_with_its_status(serve_http: ServeHttp) -> None:
     async def page(request: Request) -> Response:
         return HTMLResponse("<h1>hello</h1>", status_code=404)

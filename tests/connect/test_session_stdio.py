@@ -47,7 +47,7 @@ async def test_a_server_of_the_sdk_comes_up_in_the_new_era(child: Child) -> None
 
 async def test_a_server_that_starts_slower_than_the_probe_limit_still_comes_up_in_its_own_era(child: Child) -> None:
     async with McpSession(child("real_server", "1"), probe_limit=0.2) as session:
-        assert session.protocol in {"2026-07-28", "2025-11-25"}
+        assert session.era == "modern"
         assert (await session.call("add", {"a": 1, "b": 2})).structured == {"result": 3}
 
 
@@ -217,6 +217,19 @@ async def test_fr_27_a_declared_capability_that_is_missing_costs_only_itself(chi
         async with McpSession(child("declares_resources")) as session:
             assert (await session.list_tools()).get("echo") is not None
             assert (await session.call("echo")).texts == ("{}",)
+
+
+async def test_fr_27_an_odd_item_or_tool_costs_only_itself(child: Child) -> None:
+    async with McpSession(child("odd_answers")) as session:
+        listed = await session.list_tools()
+        assert [tool.raw for tool in listed.tools] == [
+            {"name": "good", "inputSchema": {"type": "object"}, "vendor": {"kept": None}}
+        ]
+        assert listed.unusable == {"bad": "has no inputSchema", "#2": "is int, not an object"}
+        result = await session.call("good")
+        assert result.texts == ("seen",)
+        assert result.raw["vendor"] == 1
+        assert result.content[0] == {"type": "hologram", "beams": 3}
 
 
 # Failures to connect
