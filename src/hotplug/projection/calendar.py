@@ -139,8 +139,15 @@ def time_of(given: Mapping[str, Any], keeps: Iterable[str], *, server: str, lost
     return _kept_kind(given, functions.when(dict(given)), keeps, server, lost)
 
 
-def moved(given: Mapping[str, Any], event: Mapping[str, Any], keeps: Iterable[str], *, server: str) -> Fields | None:
-    """The time that an update gives an event, told by `$when`; None where it changes no time.
+def moved(
+    given: Mapping[str, Any],
+    event: Mapping[str, Any],
+    keeps: Iterable[str],
+    *,
+    server: str,
+    lost: Sequence[str] = (),
+) -> Fields | None:
+    """The time that an update gives an event, as `time_of`; None where it changes no time.
 
     Raises:
         InvalidArgument: The change and the event together say no time.

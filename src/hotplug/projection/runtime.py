@@ -37,7 +37,7 @@ class Upstream:
         self.channel = channel
         self.reading = reading
         """Tools that some read of the projection uses, or that its code names as `reading`: they change nothing."""
-        self._notice = notice and re.compile(rf"\A(?:{notice})")
+        self._notice = re.compile(rf"\A(?:{notice})") if notice else None
 
     async def send(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
         """Call a tool and give what came back, whatever it says.

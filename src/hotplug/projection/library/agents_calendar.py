@@ -19,7 +19,6 @@ from hotplug.projection.calendar import (
     doubted,
     moved,
     page,
-    refuse_losses,
     refuse_series,
     require_kept,
     same_revision,
