@@ -108,8 +108,14 @@ class ProjectedProvider:
         self.implemented = frozenset(document.operations)
         unknown = self.implemented - set(self.definition.all_parts)
         if unknown:
-            raise ProjectionError(f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}")
-        lacking = [one.name for one in self.definition.all_parts.values() if one.core and one.kind != "event" and one.name not in self.implemented]
+            raise ProjectionError(
+                f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}"
+            )
+        lacking = [
+            one.name
+            for one in self.definition.all_parts.values()
+            if one.core and one.kind != "event" and one.name not in self.implemented
+        ]
         if lacking:
             raise ProjectionError(
                 f"{source.file} leaves out {', '.join(lacking)}",
@@ -170,7 +176,9 @@ class ProjectedProvider:
         """The upstream tools that something here calls; of code it is known only by the coverage."""
         yield from (call.tool for plan in self.plans.values() for call in plan.calls)
         if self._code is not None:
-            yield from (tool for tool, entry in self.document.coverage.items() if entry.state in ("mapped", "approximated"))
+            yield from (
+                tool for tool, entry in self.document.coverage.items() if entry.state in ("mapped", "approximated")
+            )
 
     async def aclose(self) -> None:
         await self.upstream.channel.aclose()
@@ -308,7 +316,8 @@ def _load_code(source: Source, path: Path | None) -> Any:
         found = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
         if source.document.code_digest is not None and found != source.document.code_digest:
             raise ProjectionError(
-                f"{file.name} isn't what {source.file} was frozen with", hint="review it, then `hotplug projection freeze`"
+                f"{file.name} isn't what {source.file} was frozen with",
+                hint="review it, then `hotplug projection freeze`",
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
