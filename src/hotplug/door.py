@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
@@ -15,12 +16,15 @@ import anyio
 
 from hotplug.connect import (
     Channel,
+    CommandTarget,
+    EntryTarget,
     Link,
     McpChannel,
     McpSession,
     NativeTarget,
     ObjectTarget,
     Options,
+    PackageTarget,
     PythonTarget,
     Reply,
     Target,
@@ -175,7 +179,7 @@ async def _channel(
         runtime = Runtime(server, store=kept, identity=identity, name=name)
         await stack.enter_async_context(runtime.opened())
         return MemoryChannel(runtime, name), runtime
-    session = McpSession(target, **options)
+    session = McpSession(_with_defaults(target, projection), **options)
     await session.start()
     channel = McpChannel(session)
     stack.push_async_callback(channel.aclose)
@@ -183,6 +187,28 @@ async def _channel(
     if declares and projection is None:
         return channel, None
     return await _projected(stack, profile, target, channel, projection, store, name)
+
+
+def _with_defaults(target: Target, projection: str | Path | None) -> Target:
+    """The target with the variables that the projection's document wants, where the launch says nothing of them."""
+    launch = target.launch if isinstance(target, EntryTarget) else target
+    package = package_of(target)
+    if not isinstance(launch, CommandTarget | PackageTarget) or (package is None and projection is None):
+        return target
+    from hotplug.projection import named, shipped
+
+    if projection is not None:
+        upstreams = [named(str(projection)).source.document.upstream]
+    else:
+        upstreams = [one.source.document.upstream for one in shipped()]
+        upstreams = [one for one in upstreams if package and one.package.lower() == f"{package.registry}:{package.name}"]
+    env = {name: value for one in upstreams for name, value in one.env.items()}
+    if not env:
+        return target
+    if isinstance(target, EntryTarget):
+        assert isinstance(launch, CommandTarget)
+        return replace(target, launch=replace(launch, env={**env, **launch.env}))
+    return replace(launch, env={**env, **launch.env})
 
 
 async def _projected(
