@@ -1,0 +1,267 @@
+"""The door: `connect(Calendar, "npx caldav-mcp")` puts a projection between where the server needs one."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+import anyio
+
+from hotplug.connect import (
+    Channel,
+    Link,
+    McpChannel,
+    McpSession,
+    NativeTarget,
+    ObjectTarget,
+    Options,
+    PythonTarget,
+    Reply,
+    Target,
+    client,
+    package_of,
+    parse_target,
+    spoken,
+)
+from hotplug.declare import Declaration
+from hotplug.errors import ConfigError, ConnectError, HotplugError, Timeout
+from hotplug.profile import Extension, Profile, Requirement
+from hotplug.profile.versions import Range, default_range
+from hotplug.serve import Runtime
+from hotplug.store import Store, default_store
+
+__all__ = ["Connecting", "MemoryChannel", "connect"]
+
+P = TypeVar("P", bound=Profile)
+
+
+class MemoryChannel:
+    """A runtime in this process as a channel: no transport, no copy, the same answers."""
+
+    def __init__(self, runtime: Runtime, target: str, principal: str = "local") -> None:
+        self.runtime = runtime
+        self._target = target
+        self._principal = principal
+
+    @property
+    def target(self) -> str:
+        return self._target
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        return self.runtime.declaration.to_extensions()
+
+    async def tools(self) -> Sequence[Mapping[str, Any]]:
+        return [tool.listed() for tool in self.runtime.tools.values()]
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
+    ) -> Reply:
+        with anyio.move_on_after(timeout) as scope:
+            answer = await self.runtime.call(tool, dict(arguments), meta=meta, principal=self._principal)
+            return Reply(content=answer.content, is_error=answer.is_error, meta=answer.meta or {})
+        if scope.cancelled_caught:
+            raise Timeout(f"{tool} gave no answer within {timeout:g} s", details={"state": "unknown"})
+        raise HotplugError("unreachable")  # pragma: no cover
+
+    async def restore(self) -> None:
+        """Nothing is lost in a process."""
+
+    async def aclose(self) -> None:
+        """The runtime is closed by whoever opened it."""
+
+
+class Connecting(Generic[P]):
+    """A connection being made: `async with connect(Calendar, target) as cal`."""
+
+    def __init__(self, make: Callable[[AsyncExitStack], Any]) -> None:
+        self._make = make
+        self._stack: AsyncExitStack | None = None
+
+    async def __aenter__(self) -> P:
+        stack = AsyncExitStack()
+        try:
+            made = await self._make(stack)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await stack.aclose()
+            raise
+        self._stack = stack
+        return cast("P", made)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        stack, self._stack = self._stack, None
+        if stack is not None:
+            with anyio.CancelScope(shield=True):
+                await stack.aclose()
+
+
+def connect(
+    profile: type[P] | Requirement[P],
+    target: object,
+    *,
+    projection: str | Path | None = None,
+    facets: Iterable[str] = (),
+    extensions: Iterable[type[Extension] | tuple[type[Extension], Range]] = (),
+    setup: Mapping[str, Any] | None = None,
+    store: Store | None = None,
+    **session: Any,
+) -> Connecting[P]:
+    """Connect to a server through a profile, native or projected.
+
+    Args:
+        profile: The profile, or `Calendar.range("^1.1")` for another range than the installed version's.
+        target: A URL, a command (text or list), `npm:package@1`, `pypi:package==1`, a file or `module:object`,
+            `file.json#name`, `sqlite:///FILE`, `folder:DIR`, an `mcpServers` entry, or a server in this process.
+        projection: A projection by name or file. Shipped ones are found by package and version, or by the tool list.
+        facets: Facets that the server has to offer.
+        extensions: Extensions that it has to offer, `SlackBlocks` or `SlackBlocks.range("^3")`.
+        setup: Opens an instance of one's own with it.
+        store: Where a projection's idempotency records and refs are kept; by default in the user's state folder.
+        session: Options of the MCP session: `era`, `secrets`, `files`, `name`, `start_timeout`, `call_timeout`, ...
+
+    Raises:
+        ConfigError: The target can't be used as it stands.
+        ConnectError: The server can't be reached, doesn't speak the profile, or contradicts what it declares.
+        Unsupported: A version, a facet or an extension that is required isn't offered.
+    """
+    wanted = profile if isinstance(profile, Requirement) else Requirement(profile, default_range(profile.definition.version))
+    parsed = parse_target(target)
+
+    async def make(stack: AsyncExitStack) -> P:
+        channel, runtime = await _channel(stack, wanted.contract, parsed, projection, store, session)
+        declared = runtime.declaration if runtime else Declaration.from_extensions(channel.extensions)
+        ranges = [one if isinstance(one, tuple) else (one, default_range(one.version)) for one in extensions]
+        spoken_ = spoken(
+            wanted.contract,
+            wanted.versions,
+            declared,
+            await channel.tools(),
+            target=channel.target,
+            facets=tuple(facets),
+            extensions=ranges,
+        )
+        link = Link(channel, spoken_)
+        if setup is not None:
+            instance = await _open_instance(stack, link, setup)
+            link = Link(channel, spoken_, Options(instance=instance))
+        return client(wanted.contract, link)
+
+    return Connecting(make)
+
+
+async def _channel(
+    stack: AsyncExitStack,
+    profile: type[Profile],
+    target: Target,
+    projection: str | Path | None,
+    store: Store | None,
+    options: Mapping[str, Any],
+) -> tuple[Channel, Runtime | None]:
+    """The channel to what speaks the profile, and the runtime where it runs in this process."""
+    name = str(options.get("name") or target)
+    native = _native(target)
+    if native is not None:
+        server, own_store, identity = native
+        kept = store or own_store or await stack.enter_async_context(default_store(name))
+        if own_store is not None and store is None:
+            await stack.enter_async_context(own_store)
+        runtime = Runtime(server, store=kept, identity=identity, name=name)
+        await stack.enter_async_context(runtime.opened())
+        return MemoryChannel(runtime, name), runtime
+    session = McpSession(target, **options)
+    await session.start()
+    channel = McpChannel(session)
+    stack.push_async_callback(channel.aclose)
+    declares = Declaration.from_extensions(channel.extensions).card(profile.definition.name) is not None
+    if declares and projection is None:
+        return channel, None
+    return await _projected(stack, profile, target, channel, projection, store, name)
+
+
+async def _projected(
+    stack: AsyncExitStack,
+    profile: type[Profile],
+    target: Target,
+    channel: Channel,
+    projection: str | Path | None,
+    store: Store | None,
+    name: str,
+) -> tuple[Channel, Runtime]:
+    from hotplug.projection import ProjectedProvider, choose, named
+
+    tools = await channel.tools()
+    package = package_of(target)
+    known = (f"{package.registry}:{package.name}", package.version) if package else None
+    loaded = (
+        named(str(projection))
+        if projection is not None
+        else choose(profile.definition.name, package=known, tools=tools)
+    )
+    if loaded is None:
+        listed = ", ".join(str(tool.get("name")) for tool in tools[:8]) + (" …" if len(tools) > 8 else "")
+        raise ConnectError(
+            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it (its tools: {listed or 'none'})",
+            target=name,
+            hint="draft one with `hotplug projection new`, or name one with projection=",
+        )
+    if profile.definition.name not in loaded.source.document.profiles:
+        raise ConfigError(f"the projection {loaded.name} is not one to {profile.definition.name}")
+    kept = store or await stack.enter_async_context(default_store("projections"))
+    provider = ProjectedProvider(
+        loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path
+    )
+    runtime = Runtime(
+        provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name
+    )
+    await stack.enter_async_context(runtime.opened())
+    return MemoryChannel(runtime, name), runtime
+
+
+def _native(target: Target) -> tuple[Profile, Store | None, str] | None:
+    """A native server that can run in this process: one of the catalog, or one of the caller's own."""
+    if isinstance(target, NativeTarget):
+        from hotplug.servers import native
+
+        return native(target.scheme, target.path)
+    found: object = None
+    if isinstance(target, ObjectTarget):
+        found = target.server
+    elif isinstance(target, PythonTarget):
+        from hotplug.connect.launch import import_object
+
+        found = import_object(target)
+    if isinstance(found, type) and issubclass(found, Profile):
+        found = found()
+    if isinstance(found, Profile):
+        return found, None, f"{type(found).__module__}.{type(found).__qualname__}"
+    return None
+
+
+def _account(key: bytes, target: Target) -> str:
+    """What tells two accounts behind one kind of server apart, without telling what it is: a keyed hash of the launch."""
+    body = {"target": target.describe(), "settings": _settings(target)}
+    return hmac.new(key, json.dumps(body, sort_keys=True, default=str).encode(), hashlib.sha256).hexdigest()[:24]
+
+
+def _settings(target: Any) -> Any:
+    launch = getattr(target, "launch", target)
+    return sorted((str(name), str(value)) for name, value in dict(getattr(launch, "env", None) or {}).items())
+
+
+async def _open_instance(stack: AsyncExitStack, link: Link, setup: Mapping[str, Any]) -> str:
+    from hotplug.catalog.connection import Connection
+
+    parts = Connection.definition.parts
+    opened = await link.call_wire(parts["connection.open"], {"setup": dict(setup)})
+    instance = str(opened["instance"])
+    stack.push_async_callback(link.call_wire, parts["connection.close"], {"instance": instance})
+    return instance
