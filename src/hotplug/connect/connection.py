@@ -70,6 +70,7 @@ class Connection:
         self._on_message = on_message
         self._handshake: Exchange | None = None
         self._up = asyncio.Event()
+        self._died = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -114,7 +115,7 @@ class Connection:
         found = unpacked(cause)
         if isinstance(found, ConfigError):
             raise found
-        if self.child is not None and self.child.lost and not self.child.answered and era == "auto":
+        if self._died and self.child is not None and not self.child.answered and era == "auto":
             raise ExitedAtProbe
         raise self._failure(found) from cause
 
@@ -140,6 +141,8 @@ class Connection:
                             self.era = await negotiate(session, era, probe_limit=self._probe_limit, halt=self._halt)
                     finally:
                         stopped.cancel()
+                        # Before it is asked to end: whether it ended by itself.
+                        self._died = self.child is not None and self.child.lost
                     if scope.cancelled_caught:
                         raise TimeoutError(self._silence())
                 self.session = session
@@ -200,7 +203,7 @@ class Connection:
         return f"no answer to the handshake within {self._start_timeout:g} s"
 
     def _failure(self, cause: BaseException) -> ConnectError:
-        text, hint = explain(cause, self.child, self._handshake, self.log)
+        text, hint = explain(cause, self.child, self._handshake, self.log, died=self._died)
         cls = AuthError if isinstance(cause, AuthError) else ConnectError
         return cls(
             self.mask(f"can't connect to {self.name}: {text}"),

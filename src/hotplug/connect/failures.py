@@ -44,13 +44,17 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def explain(
-    error: BaseException, child: Child | None, exchange: Exchange | None, log: UpstreamLog
+    error: BaseException, child: Child | None, exchange: Exchange | None, log: UpstreamLog, *, died: bool
 ) -> tuple[str, str | None]:
-    """The cause in one sentence, and what to do about it where that is known."""
+    """The cause in one sentence, and what to do about it where that is known.
+
+    Args:
+        died: Whether the child ended before we ended it.
+    """
     words = _words(error)
     hint = error.hint if isinstance(error, HotplugError) else None
     if child is not None:
-        if child.lost:
+        if died:
             words = child.ending() + ("" if child.answered else " before it answered")
         elif isinstance(error, TimeoutError):
             words = f"it is running and gave {words}"
