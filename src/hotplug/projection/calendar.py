@@ -121,7 +121,7 @@ def cleaned(fields: Mapping[str, Any]) -> Fields:
     return found
 
 
-def time_of(given: Mapping[str, Any], keeps: Iterable[str], *, server: str) -> Fields:
+def time_of(given: Mapping[str, Any], keeps: Iterable[str], *, server: str, lost: Sequence[str] = ()) -> Fields:
     """The time in the input of a create, told by `$when`, where the upstream keeps that kind of time.
 
     A kind that it doesn't keep is refused with the field that says it (`timeZone` or `showWithoutTime`), or, where the
@@ -130,17 +130,24 @@ def time_of(given: Mapping[str, Any], keeps: Iterable[str], *, server: str) -> F
     Args:
         keeps: Of `instant`, `zoned`, `floating`, `allDay`.
         server: Its name, for the message.
+        lost: What else would be lost, so that one refusal names everything.
 
     Raises:
         InvalidArgument: The fields say no time.
         Unsupported: As above.
     """
-    found = functions.when(dict(given))
-    return _kept_kind(given, found, keeps, server)
+    return _kept_kind(given, functions.when(dict(given)), keeps, server, lost)
 
 
-def moved(given: Mapping[str, Any], event: Mapping[str, Any], keeps: Iterable[str], *, server: str) -> Fields | None:
-    """The time that an update gives an event, told by `$when`; None where it changes no time.
+def moved(
+    given: Mapping[str, Any],
+    event: Mapping[str, Any],
+    keeps: Iterable[str],
+    *,
+    server: str,
+    lost: Sequence[str] = (),
+) -> Fields | None:
+    """The time that an update gives an event, as `time_of`; None where it changes no time.
 
     Raises:
         InvalidArgument: The change and the event together say no time.
@@ -148,6 +155,7 @@ def moved(given: Mapping[str, Any], event: Mapping[str, Any], keeps: Iterable[st
     """
     changes = cast("Fields", given.get("changes") or {})
     if not any(name in changes for name in TIMES):
+        refuse_losses(given, lost, f"{server} would lose {', '.join(lost)}")
         return None
     bare = not any(name in changes for name in ("end", "duration"))
     if bare and event.get("duration") is None:
@@ -155,22 +163,33 @@ def moved(given: Mapping[str, Any], event: Mapping[str, Any], keeps: Iterable[st
             "the event shows no end, so a new start alone doesn't say how long it lasts",
             hint="give end or duration too",
         )
-    return _kept_kind(given, functions.changed(changes, dict(event)), keeps, server)
+    return _kept_kind(given, functions.changed(changes, dict(event)), keeps, server, lost)
 
 
-def _kept_kind(given: Mapping[str, Any], found: Fields, keeps: Iterable[str], server: str) -> Fields:
+def _kept_kind(
+    given: Mapping[str, Any], found: Fields, keeps: Iterable[str], server: str, lost: Sequence[str]
+) -> Fields:
     kind = found["kind"]
     if kind in keeps:
+        refuse_losses(given, lost, f"{server} would lose {', '.join(lost)}")
         return found
-    if kind == "allDay":
-        name, said = "showWithoutTime", "all-day events"
-    else:
-        name, said = "timeZone", "zones" if kind == "zoned" else "floating times"
-    why = f"{server} doesn't keep {said}"
+    name, said = {
+        "allDay": ("showWithoutTime", "all-day events"),
+        "zoned": ("timeZone", "zones"),
+        "floating": ("timeZone", "floating times"),
+    }.get(kind, ("start", "instants"))
     if kind != "zoned":
         # Nobody says which instants these mean, so there is nothing that could be accepted.
-        raise Unsupported(why, hint="give start and end with an offset", details={"lost": [name]})
-    refuse_losses(given, [name], f"{why}: it would store the instants {found['utcStart']} to {found['utcEnd']}")
+        raise Unsupported(
+            f"{server} doesn't keep {said}",
+            hint="give start and end with an offset",
+            details={"lost": [name, *lost]},
+        )
+    refuse_losses(
+        given,
+        [name, *lost],
+        f"{server} doesn't keep {said}: it would store the instants {found['utcStart']} to {found['utcEnd']}",
+    )
     return functions.when({"start": found["utcStart"], "end": found["utcEnd"]})
 
 
@@ -312,10 +331,14 @@ def _name(handle: Any) -> str:
     return f"event:{handle if isinstance(handle, str) else json.dumps(handle, sort_keys=True, ensure_ascii=False)}"
 
 
-def page(events: Iterable[Fields], given: Mapping[str, Any]) -> Fields:
+def page(events: Iterable[Fields], given: Mapping[str, Any], *, always: Iterable[Fields] = ()) -> Fields:
     """What a search answers: the events that lie in its range and mention its query, in order, and a cursor if more.
 
     Events are ordered by start and then by handle, and the cursor is the last one's place: no state is kept for it.
+
+    Args:
+        events: What may lie in the range.
+        always: What does so by an occurrence that isn't shown.
 
     Raises:
         InvalidArgument: The cursor isn't one of ours.
@@ -323,12 +346,9 @@ def page(events: Iterable[Fields], given: Mapping[str, Any]) -> Fields:
     wanted = {name: given[name] for name in ("from", "to", "timeZone") if name in given}
     after = _read_cursor(given.get("cursor"))
     zone = given.get("timeZone")
+    inside = [*(event for event in events if functions.in_range(_timed(event), wanted)), *always]
     placed = sorted(
-        (
-            (_place(event, zone), event)
-            for event in events
-            if functions.in_range(_timed(event), wanted) and functions.mentions(event, given.get("query"))
-        ),
+        ((_place(event, zone), event) for event in inside if functions.mentions(event, given.get("query"))),
         key=lambda item: item[0],
     )
     left = [item for item in placed if after is None or item[0] > after]

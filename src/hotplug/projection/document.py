@@ -110,11 +110,15 @@ class Upstream(_Part):
         versions: Bounds that all hold: `>=0.10 <0.11`. The versions that it was tried with, not a hope.
         tools: The structural digest of the tool list (`hotplug projection freeze` writes it); the list itself lies
             beside the document as `<stem>.tools.json`.
+        env: Variables that the server is started with where its launch says nothing of them.
+        notice: What the server may put before the text of an answer that has nothing to do with it; it is cut off.
     """
 
     package: Annotated[str, Field(pattern=r"^(npm|pypi|command):\S+$")]
     versions: Annotated[str, Field(pattern=r"^(>=|<=|>|<|=)\d[\w.+-]*(\s+(>=|<=|>|<|=)\d[\w.+-]*)*$")]
     tools: Digest | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    notice: Regex | None = None
 
     def fits(self, package: str, version: str) -> bool:
         """Whether a package (`npm:caldav-mcp`) at a version is the one meant. A pre-release is before its release."""
