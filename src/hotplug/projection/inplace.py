@@ -7,12 +7,13 @@ upstream doesn't show are changed only where this projection wrote them last, or
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, cast
 
 from hotplug.catalog.calendar import functions
+from hotplug.catalog.calendar.zones import format_utc
 from hotplug.errors import (
     Ambiguous,
     ConnectionFailed,
@@ -39,7 +40,7 @@ from hotplug.projection.calendar import (
 )
 from hotplug.projection.runtime import ProjectedProvider
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "InPlaceCalendar", "Seen", "padded"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "InPlaceCalendar", "Seen", "in_range", "padded"]
 
 FIRST_DAY: Final = "1900-01-01T00:00:00Z"
 LAST_DAY: Final = "2100-01-01T00:00:00Z"
@@ -98,6 +99,9 @@ class InPlaceCalendar(ABC):
     server: ClassVar[str]
     """Its name in messages."""
 
+    reading: ClassVar[frozenset[str]]
+    """The tools that change nothing."""
+
     def __init__(self, provider: ProjectedProvider) -> None:
         self.provider = provider
         self.ours = Ours(provider)
@@ -115,6 +119,12 @@ class InPlaceCalendar(ABC):
         """The events that a listing of a range gives, with their uids."""
 
     @abstractmethod
+    async def occurring(
+        self, calendar: str, listed: Sequence[tuple[str, Seen]], given: Mapping[str, Any]
+    ) -> frozenset[str]:
+        """The uids of the series among a listing's events that have an occurrence in the range of a search."""
+
+    @abstractmethod
     async def starts(self, calendar: str, uid: str, start: str, end: str) -> tuple[int, int]:
         """How many items a listing of a range has, and how many of them are occurrences of the event."""
 
@@ -130,9 +140,11 @@ class InPlaceCalendar(ABC):
     async def remove(self, handle: Fields) -> None:
         """Remove an event."""
 
+    @abstractmethod
     async def ready(self, event: Mapping[str, Any]) -> None:
         """Raises where times can't be written exactly as the upstream is set up."""
 
+    @abstractmethod
     def check(self, event: Mapping[str, Any]) -> None:
         """Raises where the upstream couldn't keep a value, before anything is written."""
 
@@ -161,17 +173,18 @@ class InPlaceCalendar(ABC):
                     hint="name the calendar to search in, or give them different names",
                     details={"matches": twice},
                 )
-        events: dict[str, Fields] = {}
+        single: list[Fields] = []
+        series: dict[tuple[str, str], Fields] = {}
         for calendar in calendars:
-            for uid, seen in await self.within(calendar, start, end):
-                handle = {"calendar": calendar, "uid": uid}
-                event = await self._event(handle, seen, recurring=None)
-                if not event.event.get("recurring"):
-                    events[f"{calendar}\n{uid}\n{seen.start}"] = event.event
-                elif self._in(event.event, given):
-                    # A series appears once, as its first occurrence in the range.
-                    events.setdefault(f"{calendar}\n{uid}", event.event)
-        return page(events.values(), given)
+            listed = await self.within(calendar, start, end)
+            within = await self.occurring(calendar, listed, given)
+            for uid, seen in listed:
+                event = (await self._event({"calendar": calendar, "uid": uid}, seen, recurring=None)).event
+                if not seen.recurring:
+                    single.append(event)
+                elif uid in within:
+                    series.setdefault((calendar, uid), event)
+        return page(single, given, always=series.values())
 
     async def get(self, given: Fields) -> Fields:
         return (await self._current(given["event"])).event
@@ -187,7 +200,7 @@ class InPlaceCalendar(ABC):
         await self._calendar(given["calendar"])
         await self.ready(event)
         handle = {"calendar": given["calendar"], "uid": await self.add(given["calendar"], event)}
-        await self._written(handle, event, given, kind=time["kind"], single=True)
+        await self._written(handle, event, given, kind=time["kind"], single=True, expected=event)
         return {"event": handle}
 
     async def update(self, given: Fields) -> Fields:
@@ -195,7 +208,7 @@ class InPlaceCalendar(ABC):
         changes = cleaned(given["changes"])
         cleared = self._cleared(given, changes)
         now = await self._current(handle)
-        event, accept = now.event, accepted(given)
+        event = now.event
         time = moved({**given, "changes": changes}, event, _KEEPS, server=self.server, lost=_unkept(changes))
         if event.get("recurring") and time is not None:
             raise Unsupported(
@@ -221,12 +234,9 @@ class InPlaceCalendar(ABC):
         await self.change(handle, new)
         kind = time["kind"] if time is not None else now.fact and now.fact["kind"]
         single = event.get("recurring") is False
-        expected = {**{name: event[name] for name in TEXTS if name in event}, **new}
-        for name in now.seen.doubtful if now.fact is None else ():
-            if name not in new:
-                expected.pop(name, None)
-        await self._written(handle, new, given, kind=kind, single=single, expected=expected)
-        del accept
+        texts = {name: event[name] for name in TEXTS if name in event} | new
+        known = not (set(event["unknown"]) & set(TEXTS) - set(new))
+        await self._written(handle, new, given, kind=kind, single=single, expected=texts if known else None)
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
@@ -311,16 +321,16 @@ class InPlaceCalendar(ABC):
         *,
         kind: str | None,
         single: bool,
-        expected: Mapping[str, Any] | None = None,
+        expected: Mapping[str, Any] | None,
     ) -> None:
         """Read back what was written, compare it (FR-15), and remember it as ours.
 
         Args:
             kind: Of the time that was written; None where nobody knows in which zone it is kept.
+            expected: All texts that the event should have now, where they are known.
         """
-        wanted = dict(expected or asked)
         try:
-            seen = await self.read(handle, wanted)
+            seen = await self.read(handle, expected)
         except ConnectionFailed as error:
             await self.ours.forget(handle)
             raise doubted(error, "what was written can't be read back; it") from error
@@ -342,17 +352,15 @@ class InPlaceCalendar(ABC):
 
     async def _series(self, handle: Fields, seen: Seen) -> bool | None:
         """Whether there are further occurrences: None where so many events are listed that it can't be looked up."""
-        times, _ = shown(seen.kind, seen.start, seen.end)
-        if seen.kind == "instant":
-            middle = functions.utc(times["start"])
-        else:
-            middle = f"{times['start'][:10]}T00:00:00Z"
-        ends = times.get("end") or times["start"]
-        end = functions.utc(ends) if seen.kind == "instant" else functions.plus_seconds(f"{ends[:10]}T00:00:00Z", 2 * 24 * _HOURS)
+        times, hidden = shown(seen.kind, seen.start, seen.end)
+        if hidden:
+            # Without an end nobody can say whether what is listed later is this occurrence or another.
+            return None
+        start, end = (_as_utc(times[name]) for name in ("start", "end"))
         later = await self._occurs(handle, functions.plus_seconds(end, 1), LAST_DAY, forward=True)
         if later is not False:
             return later
-        return await self._occurs(handle, FIRST_DAY, middle, forward=False)
+        return await self._occurs(handle, FIRST_DAY, start, forward=False)
 
     async def _occurs(self, handle: Fields, start: str, end: str, *, forward: bool) -> bool | None:
         first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
@@ -363,31 +371,29 @@ class InPlaceCalendar(ABC):
             days = min(years * 366, (last - first).days + 1)
             if density * days > _MANY:
                 return None
-            span = (days * 24 * _HOURS) if days < (last - first).days else (last - first).total_seconds()
-            low, high = (first.timestamp(), first.timestamp() + span) if forward else (last.timestamp() - span, last.timestamp())
-            count, found = await self.starts(handle["calendar"], handle["uid"], _utc(low), _utc(high))
+            span = min(timedelta(days=days), last - first)
+            low, high = (first, first + span) if forward else (last - span, last)
+            count, found = await self.starts(handle["calendar"], handle["uid"], format_utc(low), format_utc(high))
             if found:
                 return True
             density = count / days
-            first, last = (datetime.fromtimestamp(high, UTC), last) if forward else (first, datetime.fromtimestamp(low, UTC))
+            first, last = (high, last) if forward else (first, low)
         return False
 
-    def _in(self, event: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-        timed = dict(event)
-        if not timed.get("duration"):
-            timed["duration"] = "P1D" if timed.get("showWithoutTime") else "PT0S"
-        return functions.in_range(timed, {name: given[name] for name in ("from", "to", "timeZone") if name in given})
 
-    async def tried(self, act: Awaitable[Any], why: Callable[[ConnectionFailed], Awaitable[ConnectionFailed]]) -> Any:
-        """What a write gives; where it failed without saying why, the error that reading afterwards finds."""
-        try:
-            return await act
-        except Internal as error:
-            raise await why(error) from error
+def _as_utc(text: str) -> str:
+    """An instant, or a date or local time read as if in UTC, which is how servers match them."""
+    if len(text) == len("2026-10-26"):
+        return f"{text}T00:00:00Z"
+    return functions.utc(text if text.endswith("Z") or "+" in text[10:] or "-" in text[10:] else f"{text}Z")
 
 
-def _utc(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def in_range(event: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether an event as `shown` lies in a search's range; one that shows no end counts at its start."""
+    timed = dict(event)
+    if not timed.get("duration"):
+        timed["duration"] = "P1D" if timed.get("showWithoutTime") else "PT0S"
+    return functions.in_range(timed, {name: given[name] for name in ("from", "to", "timeZone") if name in given})
 
 
 def _unkept(fields: Mapping[str, Any]) -> list[str]:

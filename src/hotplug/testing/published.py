@@ -67,8 +67,8 @@ class Published:
 def published(name: str) -> Published:
     """The published server of that name.
 
-    `caldav-blade-mcp` asks for Python 3.12. Where uv finds none, it is installed once for this Python (on which it runs)
-    into the user's cache directory; that takes up to some minutes.
+    `caldav-blade-mcp` asks for Python 3.12. Where uv finds none, it is installed once for this Python, on which it runs
+    as well, into the user's cache directory; that takes up to some minutes.
 
     Raises:
         ConfigError: There is none of that name, or what starts it is missing or failed, with its last lines.
@@ -148,13 +148,15 @@ def _beside(program: str) -> str:
     here = Path(sys.executable).parent
     found = shutil.which(program, path=os.pathsep.join([str(here), os.environ.get("PATH", "")]))
     if found is None:
-        raise ConfigError(f"{program} is neither beside {sys.executable} nor on the path", hint="pip install 'hotplug[demo]'")
+        raise ConfigError(
+            f"{program} is neither beside {sys.executable} nor on the path", hint="pip install 'hotplug[demo]'"
+        )
     return found
 
 
 def _python(wanted: str) -> str | None:
     """The path of a Python that uv finds on this machine; None where there is none. Nothing is downloaded."""
-    asked = subprocess.run(
+    asked = subprocess.run(  # noqa: S603 - uv's own program
         [_beside("uv"), "python", "find", "--no-project", "--no-python-downloads", wanted],
         capture_output=True,
         text=True,
@@ -181,7 +183,19 @@ def _installed(name: str, version: str) -> Path:
     home.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
     try:
-        _run([_beside("uv"), "venv", "--quiet", "--seed", "--no-project", "--allow-existing", "--python", sys.executable, str(making)])
+        _run(
+            [
+                _beside("uv"),
+                "venv",
+                "--quiet",
+                "--seed",
+                "--no-project",
+                "--allow-existing",
+                "--python",
+                sys.executable,
+                str(making),
+            ]
+        )
         pip = [str(_python_of(making)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "--ignore-requires-python", f"{name}=={version}"])
         try:
@@ -200,7 +214,9 @@ def _python_of(environment: Path) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
+    done = subprocess.run(  # noqa: S603 - uv's own program, or the pip of an environment made here
+        command, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False
+    )
     if done.returncode != 0:
         last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_LINES_SHOWN:])
         raise ConfigError(f"{Path(command[0]).name} {command[1]} failed with {done.returncode}: {last}")
