@@ -21,6 +21,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
+    "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
     "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
