@@ -65,7 +65,12 @@ class MemoryChannel:
         return [tool.listed() for tool in self.runtime.tools.values()]
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        timeout: float | None = None,  # noqa: ASYNC109  # the seam's argument; it is answered with an error of ours
     ) -> Reply:
         with anyio.move_on_after(timeout) as scope:
             answer = await self.runtime.call(tool, dict(arguments), meta=meta, principal=self._principal)
@@ -137,7 +142,9 @@ def connect(
         ConnectError: The server can't be reached, doesn't speak the profile, or contradicts what it declares.
         Unsupported: A version, a facet or an extension that is required isn't offered.
     """
-    wanted = profile if isinstance(profile, Requirement) else Requirement(profile, default_range(profile.definition.version))
+    wanted = (
+        profile if isinstance(profile, Requirement) else Requirement(profile, default_range(profile.definition.version))
+    )
     parsed = parse_target(target)
 
     async def make(stack: AsyncExitStack) -> P:
@@ -201,7 +208,9 @@ def _with_defaults(target: Target, projection: str | Path | None) -> Target:
         upstreams = [named(str(projection)).source.document.upstream]
     else:
         upstreams = [one.source.document.upstream for one in shipped()]
-        upstreams = [one for one in upstreams if package and one.package.lower() == f"{package.registry}:{package.name}"]
+        upstreams = [
+            one for one in upstreams if package and one.package.lower() == f"{package.registry}:{package.name}"
+        ]
     env = {name: value for one in upstreams for name, value in one.env.items()}
     if not env:
         return target
@@ -233,19 +242,16 @@ async def _projected(
     if loaded is None:
         listed = ", ".join(str(tool.get("name")) for tool in tools[:8]) + (" …" if len(tools) > 8 else "")
         raise ConnectError(
-            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it (its tools: {listed or 'none'})",
+            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it; "
+            f"its tools: {listed or 'none'}",
             target=name,
             hint="draft one with `hotplug projection new`, or name one with projection=",
         )
     if profile.definition.name not in loaded.source.document.profiles:
         raise ConfigError(f"the projection {loaded.name} is not one to {profile.definition.name}")
     kept = store or await stack.enter_async_context(default_store("projections"))
-    provider = ProjectedProvider(
-        loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path
-    )
-    runtime = Runtime(
-        provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name
-    )
+    provider = ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path)
+    runtime = Runtime(provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name)
     await stack.enter_async_context(runtime.opened())
     return MemoryChannel(runtime, name), runtime
 
@@ -271,7 +277,7 @@ def _native(target: Target) -> tuple[Profile, Store | None, str] | None:
 
 
 def _account(key: bytes, target: Target) -> str:
-    """What tells two accounts behind one kind of server apart, without telling what it is: a keyed hash of the launch."""
+    """What tells two accounts behind one kind of server apart and tells nothing else: a keyed hash of the launch."""
     body = {"target": target.describe(), "settings": _settings(target)}
     return hmac.new(key, json.dumps(body, sort_keys=True, default=str).encode(), hashlib.sha256).hexdigest()[:24]
 

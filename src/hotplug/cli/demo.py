@@ -41,7 +41,8 @@ class Backend:
 def demo(
     out: Output,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="Only this backend; may be given more than once.", show_default=False)
+        list[str] | None,
+        typer.Option("--only", help="Only this backend; may be given more than once.", show_default=False),
     ] = None,
 ) -> int:
     """Play a calendar day on six backends: two native, four published servers that know nothing of Hotplug.
@@ -74,7 +75,10 @@ async def _run(out: Output, journey: Journey, only: list[str] | None) -> Journey
 
     with tempfile.TemporaryDirectory(prefix="hotplug-demo-") as folder:
         home = Path(folder)
-        async with radicale(calendars={"work": "Work"}) as server, open_store(f"sqlite:///{home / 'store.db'}") as store:
+        async with (
+            radicale(calendars={"work": "Work"}) as server,
+            open_store(f"sqlite:///{home / 'store.db'}") as store,
+        ):
             out.progress("Radicale is running on loopback.")
             backends = await _backends(out, home, server, only)
             found: dict[str, BackendOutcome] = {}
@@ -174,5 +178,3 @@ async def _play(out: Output, journey: Journey, backend: Backend, store: Any) -> 
             )
     except HotplugError as error:
         return BackendOutcome(name=backend.name, target=str(backend.target), via=via, cells=(), error=str(error))
-
-

@@ -167,10 +167,11 @@ class ProjectedProvider:
         reason = None
         if broken:
             reason = (
-                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was tested with: "
+                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was "
+                f"tested with: "
                 f"{', '.join(broken)} {'is' if len(broken) == 1 else 'are'} different"
             )
-        self._state = _State(drift if drift else None, reason)
+        self._state = _State(drift or None, reason)
 
     def _used(self) -> Iterator[str]:
         """The upstream tools that something here calls; of code it is known only by the coverage."""
@@ -267,7 +268,7 @@ class ProjectedProvider:
         return [await self._send(call, given, {**bindings, "item": item}) for item in cast("list[Any]", items)]
 
     async def _send(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
-        arguments = call.args.apply(given, bindings) if call.args is not None else {}
+        arguments: Any = call.args.apply(given, bindings) if call.args is not None else {}
         if not isinstance(arguments, dict):
             raise Internal(f"{call.where}: the arguments are no object")
         reply = await self.upstream.send(call.tool, cast("dict[str, Any]", arguments))

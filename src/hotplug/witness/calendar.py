@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
@@ -64,7 +64,7 @@ class SqliteWitness:
         self._path = Path(path)
 
     async def stored(self) -> list[dict[str, Any]]:
-        """The events: `{uid, title, location, description, start, end}`; only instants are told as `…Z`, with an end."""
+        """The events: `{uid, title, location, description, start, end}`; only instants as `…Z`, with an end."""
 
         def read() -> list[dict[str, Any]]:
             if not self._path.exists():
@@ -84,8 +84,8 @@ def times_of(text: str) -> list[dict[str, Any]]:
     import icalendar
 
     found: list[dict[str, Any]] = []
-    for component in icalendar.Calendar.from_ical(text).walk("VEVENT"):
-        event = cast("Any", component)
+    calendar: Any = icalendar.Calendar.from_ical(text)
+    for event in calendar.walk("VEVENT"):
         start = event["DTSTART"].dt
         if "DTEND" in event:
             end = event["DTEND"].dt

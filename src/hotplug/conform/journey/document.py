@@ -50,7 +50,9 @@ class Step(_Strict):
     stored: str | None = None
     """JSONata over `$stored`, what a witness read from the backend itself: has to be true."""
     needs: Needs | None = None
-    repeat: Annotated[bool, Field(description="Send the same call again under the same key; it has to change nothing.")] = False
+    repeat: Annotated[
+        bool, Field(description="Send the same call again under the same key; it has to change nothing.")
+    ] = False
 
 
 class Journey(_Strict):

@@ -84,9 +84,7 @@ def _offered(step: Step, link: Link) -> bool:
     return step.needs.part is None or link.spoken.way(step.needs.part) is not None
 
 
-async def _play(
-    journey: Journey, step: Step, link: Link, bindings: dict[str, Any], witness: Witness | None
-) -> Cell:
+async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, Any], witness: Witness | None) -> Cell:
     where = f"{journey.journey}: {step.name}"
     started = time.perf_counter()
 
@@ -110,9 +108,17 @@ async def _play(
             if error.code == step.refused:
                 seen = await _witnessed(step, {}, bindings, witness, where)
                 if seen is False:
-                    return cell("failed", code=error.code, message="refused as it should be, but what is stored isn't as expected")
-                return cell("passed", code=error.code, message=str(error), yields={"refused": error.code}, witnessed=seen)
-            return cell("failed", code=error.code, message=f"refused with {error.code} instead of {step.refused}: {error}")
+                    return cell(
+                        "failed",
+                        code=error.code,
+                        message="refused as it should be, but what is stored isn't as expected",
+                    )
+                return cell(
+                    "passed", code=error.code, message=str(error), yields={"refused": error.code}, witnessed=seen
+                )
+            return cell(
+                "failed", code=error.code, message=f"refused with {error.code} instead of {step.refused}: {error}"
+            )
         status = "refused" if error.code in {"unsupported", "undeclared", "guarded", "permission_denied"} else "failed"
         return cell(status, code=error.code, message=str(error))
     except HotplugError as error:
