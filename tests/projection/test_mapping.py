@@ -116,6 +116,7 @@ def test_a_registered_function_is_called_and_counts_as_reading_its_argument_only
     assert made.apply({"start": "2026-06-11T17:00:00"}) == {"at": "2026-06-11T17:00:00Z"}
     assert made.reads().input == {"start": True}
     assert made.reads().bindings == {}
+    assert mapping("$big()", functions={"big": lambda: [2**60 + 1]}).apply({}) == [str(2**60 + 1)]
 
 
 def test_a_refusal_by_a_function_is_passed_on_and_any_other_failure_is_internal() -> None:

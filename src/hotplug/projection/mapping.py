@@ -203,7 +203,7 @@ class Mapping:
             for name in _REFUSED - self._functions.keys():
                 expression.register_function(name, _refuser(name))
             for name, function in self._functions.items():
-                expression.register_function(name, function)
+                expression.register_function(name, _exactly(function))
         except jlens.JlensError as error:
             at = "" if error.position is None else f" at character {error.position + 1}"
             raise ProjectionError(f"{self.where}: `{_short(source)}` is not JSONata: {error}{at}") from error
@@ -305,6 +305,13 @@ def exact(value: Any) -> Any:
         new_items = [exact(item) for item in items]
         return new_items if any(new is not old for new, old in zip(new_items, items, strict=True)) else items
     return value
+
+
+def _exactly(function: Function) -> Function:
+    def call(*args: Any) -> Any:
+        return exact(function(*args))
+
+    return call
 
 
 def _refuser(name: str) -> Function:
