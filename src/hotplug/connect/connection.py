@@ -103,14 +103,16 @@ class Connection:
             # The handshake has its own limit; this one holds what comes before it (an object's own start).
             limit = self._start_timeout + _CLOSE_LIMIT
             await asyncio.wait({self._task, up}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-            if self._up.is_set() and not self.lost:
-                return
-            if not self._task.done() and not self._up.is_set():
-                self.cause = TimeoutError(self._silence())
+        except BaseException:
+            await end_task(self._task)
+            raise
         finally:
             up.cancel()
-            if not self._up.is_set() or self.lost:
-                await end_task(self._task)
+        if self._up.is_set() and not self.lost:
+            return
+        if not self._task.done() and not self._up.is_set():
+            self.cause = TimeoutError(self._silence())
+        await end_task(self._task)
         cause = self.cause or ConnectError("the connection ended during the handshake")
         found = unpacked(cause)
         if isinstance(found, ConfigError):
