@@ -342,6 +342,19 @@ async def test_closing_ends_a_start_that_is_under_way(child: Child) -> None:
             await session.aclose()
 
 
+async def test_who_waits_for_the_end_is_told_how_it_came(child: Child, tmp_path: Path) -> None:
+    async with McpSession(child("drops_after_effect", str(tmp_path / "book"))) as session:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+
+                async def pay() -> None:
+                    with pytest.raises(Disconnected):
+                        await session.call("pay")
+
+                tasks.start_soon(pay)
+                assert await session.ended() == "it exited with code 7"
+
+
 async def test_a_call_over_its_limit_is_a_timeout_of_unknown_outcome_and_the_session_lives(child: Child) -> None:
     async with McpSession(child("answers_minus_32601")) as session:
         with pytest.raises(Timeout) as late:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-import anyio
-
 from hotplug.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -102,6 +100,8 @@ async def negotiate(session: ClientSession, era: EraChoice, *, probe_limit: floa
 
 async def _probe(session: ClientSession, version: str, limit: float) -> dict[str, Any] | None:
     """The raw answer to `server/discover`, none for silence."""
+    import anyio
+
     with anyio.move_on_after(limit):
         return await session.send_discover(version)
     return None
