@@ -16,6 +16,7 @@ from hotplug.projection.calendar import (
     Ours,
     accepted,
     cleaned,
+    clears,
     doubted,
     moved,
     page,
@@ -90,7 +91,8 @@ class AgentsCalendar:
         changes = cleaned(given["changes"])
         event = await self._read(given["event"])
         self._check_revision(given, event)
-        cleared = [name for name in given.get("clear", ()) if event.get(name)]
+        unknown = event.get("unknown", ())
+        cleared = [name for name in clears(given, changes) if event.get(name) or name in unknown]
         cleared += [name for name in TEXTS if changes.get(name) == "" and event.get(name)]
         if cleared:
             raise Unsupported(
