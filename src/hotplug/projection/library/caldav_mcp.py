@@ -18,7 +18,6 @@ from hotplug.errors import (
     PermissionDenied,
     Timeout,
     Unavailable,
-    Unsupported,
 )
 from hotplug.projection.calendar import (
     FOREVER,
@@ -48,7 +47,8 @@ _UNTITLED: Final = "Untitled Event"
 _SLOW: Final = 4.5
 """Seconds; it gives up on the CalDAV server after 5, which may still do what it was asked."""
 _VAGUE: Final = re.compile(
-    r"Failed to (create event|update event|retrieve vevents from the CalDAV server|retrieve ETag for .*)\.|Event not found"
+    r"Failed to (create event|update event|retrieve vevents from the CalDAV server|retrieve ETag for .*)\."
+    r"|Event not found"
 )
 _NO_CONNECTION: Final = re.compile(r"connect E|getaddrinfo")
 _ZONES: Final = timedelta(hours=14)
@@ -117,7 +117,6 @@ class CaldavMcp:
         lost = _may_be_lost(event)
         lost += [name for name in ("status", "freeBusyStatus") if name in changes or name in cleared]
         lost += ["title"] if changes.get("title") == "" or "title" in cleared else []
-        refuse_series(given, event, "rebuilt")
         time = moved(given | {"changes": changes}, event, _keeps(given, event), server=_SERVER, lost=lost)
         if time is None:
             time = functions.when({name: event[name] for name in ("start", "end", "showWithoutTime") if name in event})
@@ -235,7 +234,10 @@ class CaldavMcp:
             ) from None
 
     async def _reason(self, calendar: str) -> ConnectionFailed | None:
-        """Why a calendar can't be used; None where it can. Asks to update an event that can't exist: nothing changes."""
+        """Why a calendar can't be used; None where it can.
+
+        Asks to update an event that can't exist, so that nothing changes: of all tools only this one says what is wrong.
+        """
         uid = f"hotplug-probe-{secrets.token_hex(16)}"
         try:
             await self._provider.ask("update-event", {"calendarUrl": calendar, "uid": uid}, codec=None)
@@ -272,11 +274,10 @@ def _fact(event: Mapping[str, Any]) -> Fields:
 
 def _may_be_lost(event: Mapping[str, Any]) -> list[str]:
     """What an update would drop of an event that somebody else may have written."""
-    if "timeZone" not in event["unknown"]:
-        return []
-    lost = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
-    if "title" in event["unknown"]:
-        lost.append("title")
+    lost: list[str] = []
+    if "timeZone" in event["unknown"]:
+        lost = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
+        lost += ["title"] if "title" in event["unknown"] else []
     if event.get("recurring") is not False:
         lost += ["recurrenceRules", "recurrenceOverrides"]
     return lost
