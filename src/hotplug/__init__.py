@@ -11,6 +11,9 @@ async with connect(Calendar, "npx -y caldav-mcp@0.10.0") as cal:
 
 from __future__ import annotations
 
+import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,9 +28,23 @@ _HOMES = {
     "Extension": "hotplug.profile",
     "HotplugError": "hotplug.errors",
     "Profile": "hotplug.profile",
-    "connect": "hotplug.door",
     "secret": "hotplug.profile",
 }
+
+
+class _Root(ModuleType):
+    """The package as a module on which `connect` is the function, though a package has that name too.
+
+    Importing `hotplug.connect` would otherwise put the package into the function's place.
+    """
+
+    @property
+    def connect(self) -> Any:
+        return importlib.import_module("hotplug.door").connect
+
+    @connect.setter
+    def connect(self, value: Any) -> None:
+        """The import system offers the package; `hotplug.connect` is found in `sys.modules` all the same."""
 
 
 def __getattr__(name: str) -> Any:
@@ -35,6 +52,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hotplug' has no attribute {name!r}")
-    import importlib
-
     return getattr(importlib.import_module(home), name)
+
+
+sys.modules[__name__].__class__ = _Root

@@ -175,9 +175,7 @@ async def _channel(
     native = _native(target)
     if native is not None:
         server, own_store, identity = native
-        kept = store or own_store or await stack.enter_async_context(default_store(name))
-        if own_store is not None and store is None:
-            await stack.enter_async_context(own_store)
+        kept = store or await stack.enter_async_context(own_store or default_store(name))
         runtime = Runtime(server, store=kept, identity=identity, name=name)
         await stack.enter_async_context(runtime.opened())
         return MemoryChannel(runtime, name), runtime

@@ -71,6 +71,11 @@ class Output:
         """Say something beside the answer, on stderr."""
         _write(sys.stderr, printable(message, lines=True) + "\n")
 
+    def progress(self, message: str) -> None:
+        """Say what is going on, on stderr; nothing where nobody is looking at it or JSON was asked for."""
+        if self.format is Format.TEXT and sys.stderr.isatty():
+            self.note(message)
+
     def used(self, message: str) -> None:
         """Say which target or file was used; only with `-v`."""
         if self.verbose:

@@ -1,7 +1,7 @@
 """Connecting: targets, sessions of both protocol eras, secrets, and typed clients with errors and safe retries."""
 
 from hotplug.connect.channel import Channel, Reply
-from hotplug.connect.client import Link, Options, Window, client
+from hotplug.connect.client import Link, Options, Window, client, link_of
 from hotplug.connect.mcp_channel import McpChannel
 from hotplug.connect.packages import PackageId, package_of
 from hotplug.connect.session import McpSession
@@ -40,6 +40,7 @@ __all__ = [
     "Way",
     "Window",
     "client",
+    "link_of",
     "package_of",
     "parse_target",
     "spoken",

@@ -26,7 +26,7 @@ from hotplug.errors import (
 )
 from hotplug.profile import Event, Extension, Part, Profile
 
-__all__ = ["Link", "Options", "Window", "client"]
+__all__ = ["Link", "Options", "Window", "client", "link_of"]
 
 P = TypeVar("P", bound=Profile)
 
@@ -78,7 +78,7 @@ class Link:
         return other
 
     async def call(self, part: Part, arguments: Mapping[str, Any]) -> Any:
-        body = cast("dict[str, Any]", part.input.write(dict(arguments)))
+        body = cast("dict[str, Any]", part.input.write(dict(arguments), checked=False))
         if self.options.ext:
             body["ext"] = dict(self.options.ext)
         content = await self.call_wire(part, body)
@@ -200,6 +200,15 @@ def _content(name: str, reply: Reply) -> Mapping[str, Any]:
     if reply.content is None:
         raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
     return reply.content
+
+
+def link_of(connection: Profile) -> Link:
+    """The link of a connection, for callers that work by wire names.
+
+    Raises:
+        HotplugError: It is a server, not a connection.
+    """
+    return _caller(connection)
 
 
 def client(profile: type[P], link: Link) -> P:

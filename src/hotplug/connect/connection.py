@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from hotplug.connect.failures import explain, refusal, unpacked
+from hotplug.connect.failures import advice, explain, refusal, unpacked
 from hotplug.connect.launch import HttpLaunch, Launch, ObjectLaunch, StdioLaunch
 from hotplug.connect.negotiation import Era, EraChoice, negotiate
 from hotplug.connect.upstream_log import UpstreamLog
@@ -70,6 +70,7 @@ class Connection:
         self._on_message = on_message
         self._handshake: Exchange | None = None
         self._up = asyncio.Event()
+        self._died = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -114,8 +115,10 @@ class Connection:
         found = unpacked(cause)
         if isinstance(found, ConfigError):
             raise found
-        if self.child is not None and self.child.lost and not self.child.answered and era == "auto":
-            raise ExitedAtProbe
+        if self._died and self.child is not None and not self.child.answered and era != "legacy":
+            # A cause that is known and has nothing to do with the probe would only come again, and starts are slow.
+            if advice(self.log) is None:
+                raise ExitedAtProbe
         raise self._failure(found) from cause
 
     async def end(self) -> None:
@@ -123,8 +126,11 @@ class Connection:
         self.stop.set()
         if self._task is None:
             return
-        done, _ = await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
-        if not done:
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
+        if not self._task.done():
             await end_task(self._task)
 
     async def _live(self, era: EraChoice) -> None:
@@ -136,10 +142,14 @@ class Connection:
                 if self.era is None:
                     stopped = asyncio.create_task(self._cancel_on_stop(asyncio.current_task()))
                     try:
+                        # A server that is known to answer the probe is waited for: it may only be slow to start.
+                        limit = self._probe_limit if era == "auto" else self._start_timeout
                         with anyio.move_on_after(self._start_timeout) as scope:
-                            self.era = await negotiate(session, era, probe_limit=self._probe_limit, halt=self._halt)
+                            self.era = await negotiate(session, era, probe_limit=limit, halt=self._halt)
                     finally:
                         stopped.cancel()
+                        # Before it is asked to end: whether it ended by itself.
+                        self._died = self.child is not None and self.child.lost
                     if scope.cancelled_caught:
                         raise TimeoutError(self._silence())
                 self.session = session
@@ -154,6 +164,8 @@ class Connection:
     async def _open(self, stack: AsyncExitStack, era: EraChoice) -> ClientSession:
         from mcp import ClientSession
         from mcp_types import Implementation
+
+        from hotplug.connect.capture import CapturingDispatcher
 
         client = Implementation(name="hotplug", version=_version())
         if isinstance(self.launch, ObjectLaunch):
@@ -176,7 +188,11 @@ class Connection:
             http = await stack.enter_async_context(target_client(self.launch.headers))
             read, write = await stack.enter_async_context(streamable_http_client(self.launch.url, http_client=http))
         return await stack.enter_async_context(
-            ClientSession(read, write, client_info=client, message_handler=cast("Any", self._on_message))
+            ClientSession(
+                dispatcher=CapturingDispatcher(read, write),
+                client_info=client,
+                message_handler=cast("Any", self._on_message),
+            )
         )
 
     def _halt(self, last: bool) -> None:
@@ -200,7 +216,7 @@ class Connection:
         return f"no answer to the handshake within {self._start_timeout:g} s"
 
     def _failure(self, cause: BaseException) -> ConnectError:
-        text, hint = explain(cause, self.child, self._handshake, self.log)
+        text, hint = explain(cause, self.child, self._handshake, self.log, died=self._died)
         cls = AuthError if isinstance(cause, AuthError) else ConnectError
         return cls(
             self.mask(f"can't connect to {self.name}: {text}"),
@@ -214,8 +230,12 @@ class Connection:
 
 async def end_task(task: asyncio.Task[None]) -> None:
     """Cancels a task and waits for its end."""
+    import anyio
+
     task.cancel()
-    await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
+    # Bounded, so it may hold against a cancellation of the caller: what it waits for is the end of a child.
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
     if task.done() and not task.cancelled():
         task.exception()
 

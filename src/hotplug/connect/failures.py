@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hotplug.connect.stdio import Child
     from hotplug.connect.upstream_log import UpstreamLog
 
-__all__ = ["explain", "refusal", "unpacked"]
+__all__ = ["advice", "explain", "refusal", "unpacked"]
 
 _HINTS: Final = (
     ("No module named 'mcp.server.fastmcp'", "it was written for mcp 1.x: uvx --with 'mcp<2' PACKAGE"),
@@ -44,21 +44,24 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 
 def explain(
-    error: BaseException, child: Child | None, exchange: Exchange | None, log: UpstreamLog
+    error: BaseException, child: Child | None, exchange: Exchange | None, log: UpstreamLog, *, died: bool
 ) -> tuple[str, str | None]:
-    """The cause in one sentence, and what to do about it where that is known."""
+    """The cause in one sentence, and what to do about it where that is known.
+
+    Args:
+        died: Whether the child ended before we ended it.
+    """
     words = _words(error)
     hint = error.hint if isinstance(error, HotplugError) else None
     if child is not None:
-        if child.lost:
+        if died:
             words = child.ending() + ("" if child.answered else " before it answered")
         elif isinstance(error, TimeoutError):
             words = f"it is running and gave {words}"
         if log.first_noise and not child.answered:
             words += f"; it wrote to its standard output what is no message: {log.first_noise}"
             hint = hint or "is it an MCP server on standard streams?"
-        lines = "\n".join(log.tail())
-        hint = hint or next((advice for sign, advice in _HINTS if sign in lines), None)
+        hint = hint or advice(log)
     elif exchange is not None and exchange.failure is None and exchange.status is not None:
         if exchange.status >= 400 and not isinstance(error, HotplugError):
             words = f"HTTP {exchange.status}" + ("" if words == "Server returned an error response" else f", {words}")
@@ -67,6 +70,12 @@ def explain(
         elif exchange.status == 404 or exchange.content_type.startswith("text/html"):
             hint = hint or "is the path right? it is often /mcp"
     return words, hint
+
+
+def advice(log: UpstreamLog) -> str | None:
+    """What to do about a known cause that the server's last lines show."""
+    lines = "\n".join(log.tail())
+    return next((words for sign, words in _HINTS if sign in lines), None)
 
 
 def refusal(status: int, challenge: str | None) -> str:

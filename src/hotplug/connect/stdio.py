@@ -34,6 +34,7 @@ _FLUSH: Final = 0.5
 _TAIL_WAIT: Final = 0.3
 _POLL: Final = 0.01
 _NOISE_LIMIT: Final = 1000
+"""Lines of noise between two messages: a server that logs a line a call is bearable for ever, a flood is not."""
 _LINE_LIMIT: Final = 64 * 1024 * 1024
 
 
@@ -98,6 +99,7 @@ async def child_streams(
         assert process.stdout is not None
         pending: list[bytes] = []
         size = 0
+        noise = 0
         with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             while True:
                 chunk = await process.stdout.receive()
@@ -117,10 +119,14 @@ async def child_streams(
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
                         child.log.noise(line)
+                        noise += 1
+                        if noise > _NOISE_LIMIT:
+                            break
                         continue
                     child.answered = True
+                    noise = 0
                     await incoming.send(SessionMessage(message))
-                if child.log.noise_count > _NOISE_LIMIT:
+                if noise > _NOISE_LIMIT:
                     child.lose(f"it writes to its standard output what is no message: {child.log.first_noise}")
                     break
         for line in pending:

@@ -115,6 +115,7 @@ class Profile(Contract):
     implemented: ClassVar[frozenset[str]] = frozenset()
     """The wire names of the parts that a server offers."""
 
+    _named: ClassVar[frozenset[str]] = frozenset()
     _caller: Caller | None = None
 
     def __init_subclass__(
@@ -139,8 +140,10 @@ class Profile(Contract):
                 name, version, cast("Mapping[str, Facet]", facets or {}), senses or {}, determinism or Determinism(), setup
             )
             cls.parts = cls.definition.parts
-        elif not partial:
-            cls._check_server(frozenset(facets))
+        else:
+            cls._named = cls._named | frozenset(facets)
+            if not partial:
+                cls._check_server(cls._named)
 
     @classmethod
     def _define(

@@ -69,7 +69,7 @@ def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> Diff:
     )
     level: Level = "none"
     for change in changes:
-        level = max(level, change.level, key=_LEVELS.index)
+        level = change.level if _LEVELS.index(change.level) > _LEVELS.index(level) else level
     return Diff(level, changes)
 
 

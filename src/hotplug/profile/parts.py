@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeVar, get_origin, get_type_hints
 
 from pydantic import ConfigDict
@@ -12,6 +13,7 @@ from typing_extensions import NotRequired, Required, TypedDict, Unpack, get_args
 
 from hotplug.errors import ProfileError
 from hotplug.profile.fields import Model, Receipt, wire_name
+from hotplug.profile.schema import sensitive_fields
 from hotplug.profile.shape import Shape, TypedShape
 
 __all__ = [
@@ -82,6 +84,11 @@ class Part:
     @property
     def kind(self) -> PartKind:
         return self.flags.kind
+
+    @cached_property
+    def sensitive(self) -> frozenset[str]:
+        """Names of arguments whose values must never be shown."""
+        return sensitive_fields(self.input.schema)
 
     @property
     def core(self) -> bool:

@@ -43,8 +43,15 @@ class Shape(Protocol):
         """
         ...
 
-    def write(self, value: Any, *, refs: RefSeal | None = None) -> Any:
-        """The value as JSON, fields that are None left out."""
+    def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
+        """The value as JSON, fields that are None left out.
+
+        Args:
+            checked: What isn't of the shape raises; otherwise it is written as it is, and the reader judges.
+
+        Raises:
+            InvalidArgument: It can't be written as JSON, or isn't of the shape.
+        """
         ...
 
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:
@@ -108,11 +115,18 @@ class TypedShape:
             notes.extend(f"{path} arrived as JSON text and was read as what it holds" for path in reread[1])
         return found
 
-    def write(self, value: Any, *, refs: RefSeal | None = None) -> Any:
+    def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
         context = {"refs": refs} if refs else None
-        return self._adapter.dump_python(
-            value, mode="json", by_alias=True, exclude_none=True, context=context, warnings="error"
-        )
+        warnings = "error" if checked else "none"
+        try:
+            return self._adapter.dump_python(
+                value, mode="json", by_alias=True, exclude_none=True, context=context, warnings=warnings
+            )
+        except PydanticSerializationError as error:
+            # The library's message repeats values; where it stands is enough, and what it should be.
+            place = re.findall(r"Expected `([^`]+)`.*?field_name='([^']+)'", str(error))
+            text = "; ".join(f"{name} is no {wanted}" for wanted, name in place) or "it is not of the shape"
+            raise InvalidArgument(f"it can't be written as JSON: {text}") from None
 
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:
         return self.write(self.read(value, refs=refs, notes=notes))
@@ -152,7 +166,7 @@ class DocumentShape:
             )
         return self._changed(value, refs.unseal) if refs and self._ref_fields else value
 
-    def write(self, value: Any, *, refs: RefSeal | None = None) -> Any:
+    def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
         kept = without_nulls(value)
         return self._changed(kept, refs.seal) if refs and self._ref_fields else kept
 

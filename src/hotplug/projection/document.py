@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from pydantic import (
     AfterValidator,
@@ -90,7 +90,11 @@ Note: TypeAlias = Annotated[str, Field(min_length=1)]
 Expression: TypeAlias = Annotated[str, Field(min_length=1, description="A JSONata expression.")]
 Member: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(\.[a-zA-Z][A-Za-z0-9_-]*)+$")]
 StepName: TypeAlias = Annotated[str, Field(pattern=r"^[a-z][A-Za-z0-9_]*$"), AfterValidator(_free_name)]
-Shape = TypeAliasType("Shape", "Annotated[str, Field(min_length=1)] | StrictBool | int | float | dict[str, Shape]")
+if TYPE_CHECKING:
+    Shape: TypeAlias = "str | bool | int | float | dict[str, Shape]"
+else:
+    # pydantic wants a recursive type to have a name of its own.
+    Shape = TypeAliasType("Shape", "Annotated[str, Field(min_length=1)] | StrictBool | int | float | dict[str, Shape]")
 """An expression, a number or truth value as such, or an object of shapes."""
 
 

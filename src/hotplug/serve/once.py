@@ -10,7 +10,6 @@ from typing import Any, cast
 from hotplug.errors import CanonicalError, InvalidArgument
 from hotplug.profile import Part
 from hotplug.profile.canonical import canonical
-from hotplug.profile.schema import sensitive_fields
 
 __all__ = ["argument_digest"]
 
@@ -21,7 +20,7 @@ def argument_digest(key: bytes, part: Part, arguments: Mapping[str, Any], instan
     Raises:
         InvalidArgument: The arguments have no canonical form: a number too large for JSON, half a surrogate pair.
     """
-    hidden = sensitive_fields(part.input.schema)
+    hidden = part.sensitive
     body = {"arguments": _hide(key, arguments, hidden) if hidden else arguments, "instance": instance}
     try:
         return f"sha256:{hashlib.sha256(canonical(body)).hexdigest()}"

@@ -312,7 +312,11 @@ class Runtime:
                     details={**error.details, **({"state": "unknown"} if call.part.flags.effects else {})},
                 ) from None
             return cast("dict[str, Any]", call.part.output.write(read, refs=self.seal(call.principal)))
-        return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
+        try:
+            return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
+        except InvalidArgument as error:
+            state = {"state": "unknown"} if call.part.flags.effects else {}
+            raise Internal(f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state) from None
 
     async def _once(
         self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any], instance: Any

@@ -244,7 +244,9 @@ class Changes(_Times, _Text, _Series, total=False):
     start: Start
 
 
-class _Update(TypedDict):
+class UpdateOptions(TypedDict):
+    """What an update takes besides the changes."""
+
     clear: NotRequired[Annotated[list[str], Field(description="Names of fields to empty: description, location, …")]]
     accept: NotRequired[list[str]]
     revision: NotRequired[Annotated[str, in_facet("revisions")]]
@@ -261,7 +263,9 @@ class _Update(TypedDict):
     replace_alerts: NotRequired[Annotated[list[Alert], in_facet("reminders")]]
 
 
-class _Delete(TypedDict):
+class DeleteOptions(TypedDict):
+    """What a deletion takes besides the event."""
+
     accept: NotRequired[list[str]]
     revision: NotRequired[Annotated[str, in_facet("revisions")]]
     scope: NotRequired[Annotated[Scope, in_facet("recurrence")]]
@@ -269,7 +273,7 @@ class _Delete(TypedDict):
     notify: NotRequired[Annotated[Notify, in_facet("invitations")]]
 
 
-class Range(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """What narrows a search."""
 
     time_zone: Annotated[str, Field(description="The zone in which `from` and `to` are dates.")]
@@ -331,7 +335,7 @@ class Calendar(
         ...
 
     @read("calendar.search", sense="state", eager=True)
-    async def search(self, from_: str, to: str, **range_: Unpack[Range]) -> Found:
+    async def search(self, from_: str, to: str, **range_: Unpack[SearchOptions]) -> Found:
         """Find the events that overlap [from, to): instants with an offset, or dates with a timeZone.
 
         A series with an occurrence in the range appears once; its occurrences only with `expand`.
@@ -349,12 +353,12 @@ class Calendar(
         ...
 
     @operation("calendar.update", eager=True, effects=True, once=True)
-    async def update(self, event: EventRef, changes: Changes, **options: Unpack[_Update]) -> Written:
+    async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
         """Change an event: fields left out stay, `clear` empties by name."""
         ...
 
     @operation("calendar.delete", effects=True, once=True)
-    async def delete(self, event: EventRef, **options: Unpack[_Delete]) -> Deleted:
+    async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         """Remove an event. Removing it again is `not_found`."""
         ...
 

@@ -8,12 +8,13 @@ offset before it. Sources: RFC 8984 sections 4.3 and 4.7.1, RFC 5545 section 3.8
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain, takewhile
 from typing import Any, Final
 
-from hotplug.catalog.calendar.rules import Rule, given_by, occurrence_id, wall_clock
+from hotplug.catalog.calendar.rules import Rule, first_given, given_by, occurrence_id, wall_clock
 from hotplug.catalog.calendar.times import Range, When, Zoned, overlaps, shift, start_instant
 from hotplug.errors import InvalidArgument
 
@@ -65,9 +66,9 @@ class Series:
             InvalidArgument: `details["first"]` is the first start from there on that the rules give, if any.
         """
         anchor = wall_clock(self.when)
-        if not self.rules or any(next(iter(given_by(rule, anchor)), None) == anchor for rule in self.rules):
+        firsts = [first for rule in self.rules if (first := first_given(rule, anchor)) is not None]
+        if anchor in firsts or not self.rules:
             return
-        firsts = [each for rule in self.rules if (each := next(iter(given_by(rule, anchor)), None)) is not None]
         first = occurrence_id(self.when, min(firsts)) if firsts else None
         raise InvalidArgument(
             f"the start {occurrence_id(self.when, anchor)!r} is not one that recurrenceRules give",
@@ -82,12 +83,26 @@ class Series:
             next(given_by(rule, anchor).xafter(at, count=1, inc=True), None) == at for rule in self.rules
         )
 
+    def given_among(self, names: Iterable[datetime]) -> set[datetime]:
+        """Those of the names that the rules (or the start) give, held or not."""
+        wanted = set(names)
+        if not wanted:
+            return set()
+        anchor, latest = wall_clock(self.when), max(wanted)
+        starts = (takewhile(lambda each: each <= latest, given_by(rule, anchor)) for rule in self.rules)
+        return wanted & {anchor, *chain.from_iterable(starts)}
+
+    def at(self, at: datetime) -> When:
+        """When the occurrence of this name is, or would be, if nothing is different about it."""
+        delta = at - wall_clock(self.when)
+        return shift(self.when, delta) if delta else self.when
+
     def find(self, at: datetime) -> Occurrence | None:
         """The occurrence of this name, if it is held."""
         override = self.overrides.get(at)
         if override is None:
             return self._plain(at) if self.given(at) else None
-        return None if override.excluded else Occurrence(at, override.when or self._at(at), override)
+        return None if override.excluded else Occurrence(at, override.when or self.at(at), override)
 
     def occurrences(self, within: Range | None = None) -> Iterator[Occurrence]:
         """Those that overlap the range, in order of start and name; all of them without one (it may never end)."""
@@ -98,7 +113,7 @@ class Series:
 
         changed = sorted(
             (
-                Occurrence(at, override.when or self._at(at), override)
+                Occurrence(at, override.when or self.at(at), override)
                 for at, override in self.overrides.items()
                 if not override.excluded
             ),
@@ -160,11 +175,7 @@ class Series:
                 return  # past the year 9999
 
     def _plain(self, at: datetime) -> Occurrence:
-        return Occurrence(at, self._at(at))
-
-    def _at(self, at: datetime) -> When:
-        delta = at - wall_clock(self.when)
-        return shift(self.when, delta) if delta else self.when
+        return Occurrence(at, self.at(at))
 
 
 def _moved(moment: datetime, by: timedelta) -> datetime:

@@ -1,0 +1,87 @@
+"""The table of a journey: steps × backends, as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from hotplug.conform.journey import BackendOutcome, Cell, JourneyReport
+
+__all__ = ["cell_text", "report_text"]
+
+_MARKS = {"passed": "✓", "refused": "⊘", "failed": "✗", "absent": "–"}
+_WIDTH = 100
+
+
+def cell_text(cell: Cell) -> str:
+    """One cell: a mark and a word, never colour alone."""
+    mark = _MARKS[cell.status]
+    match cell.status:
+        case "passed":
+            return f"{mark} {cell.code}" if cell.code else f"{mark} passed"
+        case "refused":
+            return f"{mark} {cell.code}"
+        case "failed":
+            return f"{mark} failed {cell.code or ''}".rstrip()
+        case _:
+            return f"{mark} {'not offered' if cell.reason == 'not_applicable' else 'not reached'}"
+
+
+def report_text(report: JourneyReport, *, title: str) -> str:
+    """The whole report: the table, a legend, what was refused or failed and why, and the line that counts."""
+    names = [one.name for one in report.backends]
+    rows = [["step", *names]]
+    for step in report.steps:
+        rows.append([step, *(_cell(one, step) for one in report.backends)])
+    rows.append(["what is really stored", *(_witnessed(one) for one in report.backends)])
+    lines = [title, "", *_table(rows), ""]
+    lines.append("✓ passed (with the code, where being refused is right)   ⊘ refused by the backend   ✗ failed   – absent")
+    notes = list(_notes(report))
+    if notes:
+        lines += ["", *notes]
+    lines += ["", report.line]
+    return "\n".join(lines)
+
+
+def _cell(backend: BackendOutcome, step: str) -> str:
+    if backend.error:
+        return "✗ not connected"
+    return next((cell_text(cell) for cell in backend.cells if cell.step == step), "–")
+
+
+def _witnessed(backend: BackendOutcome) -> str:
+    seen = [cell.witnessed for cell in backend.cells if cell.witnessed is not None]
+    if not seen:
+        return "– not looked"
+    return f"✓ {len(seen)} of {len(seen)} right" if all(seen) else f"✗ {sum(seen)} of {len(seen)} right"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    columns = list(zip(*rows, strict=True))
+    first = min(max(len(cell) for cell in columns[0]), 34)
+    widths = [first, *(max(max(len(cell) for cell in column), 12) for column in columns[1:])]
+    lines: list[str] = []
+    for number, row in enumerate(rows):
+        wrapped = textwrap.wrap(row[0], widths[0]) or [""]
+        for line, text in enumerate(wrapped):
+            cells = row[1:] if line == 0 else [""] * (len(row) - 1)
+            padded = [f"{text:<{widths[0]}}", *(f"{cell:<{width}}" for cell, width in zip(cells, widths[1:], strict=True))]
+            lines.append("  ".join(padded).rstrip())
+        if number == 0 or number == len(rows) - 2:
+            lines.append("  ".join("─" * width for width in widths))
+    return lines
+
+
+def _notes(report: JourneyReport) -> list[str]:
+    notes: list[str] = []
+    for backend in report.backends:
+        if backend.error:
+            notes += _wrapped(backend.name, backend.error)
+        for cell in backend.cells:
+            if cell.status in {"refused", "failed"} and cell.message:
+                notes += _wrapped(f"{backend.name}: {cell.step}", cell.message)
+    return notes
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(f"{head}: {text}", _WIDTH, subsequent_indent="    ")

@@ -1,0 +1,1 @@
+print("Usage: only_banner [options]", flush=True)
