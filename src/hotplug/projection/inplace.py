@@ -61,7 +61,7 @@ class Seen:
     Args:
         kind: What start and end are.
         placed: False where a shown instant may be a floating time as well.
-        doubtful: Names of texts that the upstream's answer doesn't tell apart.
+        doubtful: Names of fields that the upstream's answer doesn't tell apart.
         recurring: Its own sign of a series; False means that there is none, not that it is none.
         mark: Stands for all that is shown: the same mark, the same event.
     """
@@ -122,7 +122,10 @@ class InPlaceCalendar(ABC):
     async def occurring(
         self, calendar: str, listed: Sequence[tuple[str, Seen]], given: Mapping[str, Any]
     ) -> frozenset[str]:
-        """The uids of the series among a listing's events that have an occurrence in the range of a search."""
+        """The uids among a listing's events that have an occurrence in the range of a search.
+
+        It is asked about series, and about events whose start is in doubt.
+        """
 
     @abstractmethod
     async def starts(self, calendar: str, uid: str, start: str, end: str) -> tuple[int, int]:
@@ -151,11 +154,11 @@ class InPlaceCalendar(ABC):
     # The parts
 
     async def calendars(self, given: Fields) -> Fields:
+        """The calendars; one that the upstream could take for another is not writable."""
         names = await self.names()
-        handles = [handle for handle, _ in names]
         return {
             "calendars": [
-                {"calendar": handle, "name": name, "writable": handles.count(handle) == 1} for handle, name in names
+                {"calendar": handle, "name": name, "writable": _meant(handle, names) == 1} for handle, name in names
             ]
         }
 
@@ -165,8 +168,9 @@ class InPlaceCalendar(ABC):
             await self._calendar(given["calendar"])
             calendars = [given["calendar"]]
         else:
-            calendars = [handle for handle, _ in await self.names()]
-            twice = sorted({handle for handle in calendars if calendars.count(handle) > 1})
+            names = await self.names()
+            calendars = [handle for handle, _ in names]
+            twice = sorted({handle for handle in calendars if _meant(handle, names) > 1})
             if twice:
                 raise Ambiguous(
                     f"{self.server} can't tell apart the calendars that are called {', '.join(map(repr, twice))}",
@@ -180,7 +184,7 @@ class InPlaceCalendar(ABC):
             within = await self.occurring(calendar, listed, given)
             for uid, seen in listed:
                 event = (await self._event({"calendar": calendar, "uid": uid}, seen, recurring=None)).event
-                if not seen.recurring:
+                if not seen.recurring and "start" not in seen.doubtful:
                     single.append(event)
                 elif uid in within:
                     series.setdefault((calendar, uid), event)
@@ -232,7 +236,7 @@ class InPlaceCalendar(ABC):
         self.check(new)
         await self.ready(new)
         await self.change(handle, new)
-        kind = time["kind"] if time is not None else now.fact and now.fact["kind"]
+        kind = time["kind"] if time is not None else now.fact["kind"] if now.fact else None
         single = event.get("recurring") is False
         texts = {name: event[name] for name in TEXTS if name in event} | new
         known = not (set(event["unknown"]) & set(TEXTS) - set(new))
@@ -265,14 +269,14 @@ class InPlaceCalendar(ABC):
 
     async def _calendar(self, handle: str) -> None:
         """Raises where a calendar isn't there, or isn't the only one that the upstream knows by its handle."""
-        handles = [found for found, _ in await self.names()]
-        if handle not in handles:
+        names = await self.names()
+        if all(handle != found for found, _ in names):
             raise NotFound(f"there is no calendar {handle!r}")
-        if handles.count(handle) > 1:
+        if _meant(handle, names) > 1:
             raise Ambiguous(
-                f"{handles.count(handle)} calendars are called {handle!r}, and {self.server} would take the first",
+                f"{_meant(handle, names)} calendars are called {handle!r}, and {self.server} would take the first",
                 hint="give them different names",
-                details={"matches": [handle] * handles.count(handle)},
+                details={"matches": [name for found, name in names if handle in (found, name)]},
             )
 
     async def _current(self, handle: Fields) -> _Current:
@@ -293,9 +297,9 @@ class InPlaceCalendar(ABC):
         if recurring is None and (seen.recurring or (fact is not None and fact["single"])):
             recurring = seen.recurring
         fields, unknown = shown(seen.kind, seen.start, seen.end)
-        if seen.kind == "instant" and (fact is None or fact["kind"] != "instant"):
+        if "start" in seen.doubtful or (seen.kind == "instant" and (fact is None or fact["kind"] != "instant")):
             unknown.append("timeZone")
-            if not seen.placed:
+            if not seen.placed or "start" in seen.doubtful:
                 unknown += ["utcStart", "utcEnd"]
                 fields.pop("utcStart", None)
                 fields.pop("utcEnd", None)
@@ -353,7 +357,7 @@ class InPlaceCalendar(ABC):
     async def _series(self, handle: Fields, seen: Seen) -> bool | None:
         """Whether there are further occurrences: None where so many events are listed that it can't be looked up."""
         times, hidden = shown(seen.kind, seen.start, seen.end)
-        if hidden:
+        if hidden or "start" in seen.doubtful:
             # Without an end nobody can say whether what is listed later is this occurrence or another.
             return None
         start, end = (_as_utc(times[name]) for name in ("start", "end"))
@@ -394,6 +398,11 @@ def in_range(event: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
     if not timed.get("duration"):
         timed["duration"] = "P1D" if timed.get("showWithoutTime") else "PT0S"
     return functions.in_range(timed, {name: given[name] for name in ("from", "to", "timeZone") if name in given})
+
+
+def _meant(handle: str, names: Sequence[tuple[str, str]]) -> int:
+    """How many calendars an upstream may take for the one with a handle: it looks at handles and names alike."""
+    return sum(handle in row for row in names)
 
 
 def _unkept(fields: Mapping[str, Any]) -> list[str]:
