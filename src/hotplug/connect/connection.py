@@ -30,7 +30,7 @@ Transport: TypeAlias = Literal["stdio", "http", "memory"]
 _CLOSE_LIMIT: Final = 10.0
 
 
-class ExitedAtProbe(Exception):  # noqa: N818 - a finding, no fault
+class ExitedAtProbe(Exception):
     """The child ended at the first request that it didn't know."""
 
 

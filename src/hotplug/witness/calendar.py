@@ -126,7 +126,7 @@ def _row(body: dict[str, Any]) -> dict[str, Any]:
     kind, start, *rest = body["when"]
     found = {"title": body.get("title"), "location": body.get("location"), "description": body.get("description")}
     if kind != "instant":
-        zone = {"allDay": "date", "all-day": "date", "floating": "floating"}.get(kind) or str(rest[0])
+        zone = {"all-day": "date", "floating": "floating"}.get(kind) or str(rest[2])
         return {**found, "start": start, "end": None, "zone": zone}
     days, seconds = rest
     first = datetime.fromisoformat(start).replace(tzinfo=UTC)
