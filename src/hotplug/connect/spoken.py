@@ -98,7 +98,10 @@ def spoken(
     if missing:
         raise Unsupported(
             f"{target} doesn't offer the facets {', '.join(missing)} of {definition.name}",
-            details={"facets": missing, "without": [definition.facets[one].without for one in missing if one in definition.facets]},
+            details={
+                "facets": missing,
+                "without": [definition.facets[one].without for one in missing if one in definition.facets],
+            },
         )
     for extension, range_ in extensions:
         has = declaration.extensions.get(extension.id)
@@ -123,7 +126,9 @@ def spoken(
 
 def _concerns(finding: Finding, known: Mapping[str, Part]) -> bool:
     """Whether a finding is about what is asked for; a server's other profiles are their own users' concern."""
-    return finding.code != "unknown_profile" and (finding.part is None or "." not in finding.part or finding.part in known)
+    return finding.code != "unknown_profile" and (
+        finding.part is None or "." not in finding.part or finding.part in known
+    )
 
 
 def _ways(

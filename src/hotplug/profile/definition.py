@@ -162,7 +162,18 @@ class Definition:
         known = document.get("schema")
         if known != DOCUMENT_SCHEMA:
             raise ProfileError(f"the document's schema is {known!r}", hint=f"this build reads {DOCUMENT_SCHEMA!r}")
-        allowed = {"schema", "name", "version", "description", "extends", "refs", "facets", "senses", "determinism", "setup"}
+        allowed = {
+            "schema",
+            "name",
+            "version",
+            "description",
+            "extends",
+            "refs",
+            "facets",
+            "senses",
+            "determinism",
+            "setup",
+        }
         extra = sorted(set(document) - allowed - set(_SECTIONS.values()))
         if extra:
             raise ProfileError(f"the document has unknown members: {', '.join(extra)}")
@@ -183,9 +194,17 @@ class Definition:
             version=version,
             description=_text(document, "description"),
             parts=parts,
-            facets={key: Facet(**body) for key, body in cast("dict[str, dict[str, str]]", document.get("facets", {})).items()},
-            refs={key: RefKind(**body) for key, body in cast("dict[str, dict[str, bool]]", document.get("refs", {})).items()},
-            senses={key: SenseGrade(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()},
+            facets={
+                key: Facet(**body)
+                for key, body in cast("dict[str, dict[str, str]]", document.get("facets", {})).items()
+            },
+            refs={
+                key: RefKind(**body)
+                for key, body in cast("dict[str, dict[str, bool]]", document.get("refs", {})).items()
+            },
+            senses={
+                key: SenseGrade(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()
+            },
             determinism=_read_determinism(cast("dict[str, Any]", document.get("determinism", {}))),
             setup=document.get("setup"),
             parent=parent,
