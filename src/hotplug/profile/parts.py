@@ -323,7 +323,9 @@ def read_event(cls: type[Event], attribute: str) -> Part:
     """The part that a decorated event class of a contract defines."""
     flags = cls.part
     if flags is None or flags.name is None:
-        raise ProfileError(f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`')
+        raise ProfileError(
+            f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`'
+        )
     if flags.thread is not None and flags.thread not in {*cls.model_fields}:
         raise ProfileError(
             f"{flags.name}: thread={flags.thread!r} names no field of {cls.__name__}",

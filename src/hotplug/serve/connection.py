@@ -126,7 +126,8 @@ class ConnectionParts:
             opened_at=window.opened_at,
             closed_at=_now(),
             coverage=Coverage(
-                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None, senses=senses
+                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None,
+                senses=senses,
             ),
         )
 

@@ -183,5 +183,3 @@ def providers_of(servers: Sequence[Profile | Provider]) -> list[Provider]:
         else:
             found.append(server)
     return found
-
-
