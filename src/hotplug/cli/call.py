@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import typer
@@ -54,7 +54,9 @@ def call(
     ] = None,
     key: Annotated[
         str | None,
-        typer.Option(help="The idempotency key: a repeat with the same one gets the first outcome.", show_default=False),
+        typer.Option(
+            help="The idempotency key: a repeat with the same one gets the first outcome.", show_default=False
+        ),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="The profile; by default what the part's name begins with.", show_default=False)
@@ -73,7 +75,7 @@ def call(
 
     hotplug call sqlite:///cal.db calendar.calendars
 
-    hotplug call work calendar.create calendar=REF title=Lunch start=2026-06-11T12:00:00 timeZone=Europe/Berlin duration=PT1H
+    hotplug call work calendar.create calendar=REF title=Lunch start=2026-06-11T12:00:00Z duration=PT1H
 
     hotplug call calendar.search from=2026-06-01T00:00:00Z to=2026-07-01T00:00:00Z -- npx -y caldav-mcp
 
@@ -92,7 +94,9 @@ def call(
     wanted = _Wanted(rest[0], tuple(rest[1:]), args, key, projection, timeout, yes)
     if raw:
         if profile or projection or key or yes:
-            raise ConfigError("--raw goes without --profile, --projection, --key and --yes", hint="a raw tool knows none of them")
+            raise ConfigError(
+                "--raw goes without --profile, --projection, --key and --yes", hint="a raw tool knows none of them"
+            )
         anyio.run(_raw, out, given(out, target), wanted)
         return
     found = _profile(out, wanted.name, profile)
@@ -138,7 +142,9 @@ async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> No
         via = _via(link, found.definition.name)
         out.used(f"called: {part.name} of {link.channel.target}, {via}")
         result = await Link(link.channel, link.spoken, options).call_wire(part, arguments)
-    _answer(out, server, {"part": part.name, "profile": f"{link.spoken.profile} {link.spoken.version}", "via": via}, result)
+    _answer(
+        out, server, {"part": part.name, "profile": f"{link.spoken.profile} {link.spoken.version}", "via": via}, result
+    )
 
 
 def _known_part(name: str, found: Found, known: Mapping[str, Part]) -> Part:
@@ -149,7 +155,9 @@ def _known_part(name: str, found: Found, known: Mapping[str, Part]) -> Part:
             hint=did_you_mean(name, known) or f"`hotplug profile show {found.definition.name}` lists them",
         )
     if part.kind == "event":
-        raise ConfigError(f"{part.name} is an event, which can't be called", hint="`connection.events` gives what happened")
+        raise ConfigError(
+            f"{part.name} is an event, which can't be called", hint="`connection.events` gives what happened"
+        )
     return part
 
 
@@ -184,7 +192,11 @@ async def _raw(out: Output, server: Given, wanted: _Wanted) -> None:
     if out.format is Format.TEXT and result.structured is None:
         _print_texts(out, result)
         return
-    content = result.structured if out.format is Format.TEXT else {key: result.raw[key] for key in _SHOWN if key in result.raw}
+    content = (
+        result.structured
+        if out.format is Format.TEXT
+        else {key: result.raw[key] for key in _SHOWN if key in result.raw}
+    )
     _answer(out, server, {"tool": wanted.name, "via": "raw"}, content)
 
 
@@ -194,12 +206,14 @@ _SHOWN = ("structuredContent", "content", "_meta")
 def _print_texts(out: Output, result: RawResult) -> None:
     """What came without structure, as it came: texts, and for anything else a line that says what it is."""
     lines = [
-        str(item.get("text", "")) if item.get("type") == "text" else f"[{item.get('type')}: {item.get('mimeType') or 'no type'}]"
+        str(item.get("text", ""))
+        if item.get("type") == "text"
+        else f"[{item.get('type')}: {item.get('mimeType') or 'no type'}]"
         for item in result.content
     ]
     out.answer("hotplug.call/1", {}, lambda: "\n".join(lines))
 
 
 def _answer(out: Output, server: Given, called: Mapping[str, Any], result: Any) -> None:
-    body = {"target": server.document(), **called, "result": cast("Any", result)}
+    body = {"target": server.document(), **called, "result": result}
     out.answer("hotplug.call/1", body, lambda: json.dumps(result, indent=2, ensure_ascii=False))

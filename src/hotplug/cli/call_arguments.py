@@ -38,7 +38,9 @@ def arguments_of(words: Iterable[str], args: str | None, schema: Schema, *, what
     for word in words:
         name, equals, text = word.partition("=")
         if not equals or not name:
-            raise ConfigError(f"{word!r} is no argument", hint="write field=value, nested fields with dots: changes.title=Lunch")
+            raise ConfigError(
+                f"{word!r} is no argument", hint="write field=value, nested fields with dots: changes.title=Lunch"
+            )
         path = name.split(".")
         _put(found, path, _value(text, _field(schema, path, what), schema, name), name)
     check_names(found, schema, what=what)
@@ -127,22 +129,26 @@ def _put(target: dict[str, Any], path: list[str], value: Any, name: str) -> None
 
 
 def _value(text: str, field: Schema, root: Schema, name: str) -> Any:
-    """The value that a text means for a field: by its type, and never by the look of a text where text is all it takes."""
+    """The value that a text means for a field: by its type; the look of a text decides nothing where it takes only text."""
     branches = _branches(field, root)
     kinds = {kind for branch in branches for kind in _kinds(branch)}
     read = _json(text)
     if not kinds:
         return text if read is _NOT_JSON else read
     if "string" in kinds:
-        words = {one for branch in branches for one in cast("list[Any]", branch.get("enum", [])) if isinstance(one, str)}
+        words = {
+            one for branch in branches for one in cast("list[Any]", branch.get("enum", [])) if isinstance(one, str)
+        }
         if kinds == {"string"} or text in words or read is _NOT_JSON or _kind(read) not in kinds:
             return text
         return read
-    if read is not _NOT_JSON and (_kind(read) in kinds or (_kind(read) in {"integer", "big"} and kinds & {"integer", "number"})):
+    if read is not _NOT_JSON and (
+        _kind(read) in kinds or (_kind(read) in {"integer", "big"} and kinds & {"integer", "number"})
+    ):
         return read
     if kinds == {"array"} and (read is _NOT_JSON or _kind(read) not in {"object", "array"}):
-        items = [one for branch in branches for one in [branch.get("items")] if isinstance(one, Mapping)]
-        if items and all("string" in _kinds(one) for item in items for one in _branches(cast("Schema", item), root)):
+        items = [one for branch in branches if (one := _schema(branch.get("items"))) is not None]
+        if items and all("string" in _kinds(one) for item in items for one in _branches(item, root)):
             # A list of texts is written with commas, as `accept=timeZone,location`.
             return [part.strip() for part in text.split(",") if part.strip()]
     if kinds == {"boolean"} and text.lower() in _TRUTH:
@@ -223,12 +229,20 @@ def _is(schema: Schema, kind: str) -> bool:
 
 
 def _closed(schema: Schema) -> bool:
-    return "properties" in schema and schema.get("additionalProperties") in (False, None) and not schema.get("patternProperties")
+    return (
+        "properties" in schema
+        and schema.get("additionalProperties") in (False, None)
+        and not schema.get("patternProperties")
+    )
 
 
 def _properties(branches: list[Schema]) -> dict[str, Schema]:
     found: dict[str, Schema] = {}
     for branch in branches:
         for name, child in cast("dict[str, Any]", branch.get("properties") or {}).items():
-            found.setdefault(name, child if isinstance(child, Mapping) else {})
+            found.setdefault(name, _schema(child) or {})
     return found
+
+
+def _schema(value: Any) -> Schema | None:
+    return cast("Schema", value) if isinstance(value, Mapping) else None

@@ -53,7 +53,7 @@ def inspect(
     return Exit.NO if any(one.reason for one in looked.profiles) else Exit.YES
 
 
-async def _look(server: Given, profile: str | None, projection: str | None, timeout: float) -> Looked:
+async def _look(server: Given, profile: str | None, projection: str | None, limit: float) -> Looked:
     from hotplug.cli.inspect_server import look
 
-    return await look(server, profile=profile, projection=projection, timeout=timeout)
+    return await look(server, profile=profile, projection=projection, limit=limit)

@@ -156,21 +156,21 @@ class Looked:
 
 
 async def look(
-    server: Given, *, profile: str | None = None, projection: str | None = None, timeout: float = 60.0
+    server: Given, *, profile: str | None = None, projection: str | None = None, limit: float = 60.0
 ) -> Looked:
     """Connect to a server, read what it says and lists, and find what it speaks. No tool is called.
 
     Args:
         profile: Only look for this one; by default every profile that is installed.
         projection: A projection by name or file, in place of the one that would apply by itself.
-        timeout: Seconds until the server must have answered.
+        limit: Seconds until the server must have answered.
 
     Raises:
         ConfigError: The target can't be used as it stands.
         ConnectError: It can't be reached.
     """
     wanted = [profile] if profile else [name for name in known_profiles() if name != "connection"]
-    async with _opened(server, timeout) as opened:
+    async with _opened(server, limit) as opened:
         return await _look(server, opened, wanted, projection or server.projection)
 
 
@@ -182,7 +182,7 @@ class _Opened:
 
 
 @asynccontextmanager
-async def _opened(server: Given, timeout: float) -> AsyncGenerator[_Opened]:
+async def _opened(server: Given, limit: float) -> AsyncGenerator[_Opened]:
     from hotplug.connect import McpChannel, McpSession
 
     started = time.perf_counter()
@@ -198,7 +198,7 @@ async def _opened(server: Given, timeout: float) -> AsyncGenerator[_Opened]:
             await stack.enter_async_context(runtime.opened())
             yield _Opened(MemoryChannel(runtime, server.label), None, time.perf_counter() - started)
             return
-        session = McpSession(server.target, start_timeout=timeout, **server.session)
+        session = McpSession(server.target, start_timeout=limit, **server.session)
         stack.push_async_callback(session.aclose)
         await session.start()
         yield _Opened(McpChannel(session), session, time.perf_counter() - started)
@@ -215,7 +215,9 @@ def _in_process(server: Given) -> tuple[Profile, Any, str] | None:
         from hotplug.servers import native
 
         if target.path != ":memory:" and not Path(target.path).exists():
-            raise ConfigError(f"{target}: there is no {target.path}", hint="a first call makes it; looking at it doesn't")
+            raise ConfigError(
+                f"{target}: there is no {target.path}", hint="a first call makes it; looking at it doesn't"
+            )
         return native(target.scheme, target.path)
     if isinstance(target, PythonTarget) and target.object:
         from hotplug.connect.launch import import_object

@@ -57,7 +57,9 @@ def _facts(looked: Looked) -> Iterator[str]:
     if looked.package:
         yield f"  package     {looked.package}"
     declared = ", ".join(f"{one['profile']} {one['version']}" for one in looked.declared)
-    yield f"  declares    {declared or 'no profile'}" + (f" (in {' and '.join(looked.dialects)})" if looked.dialects else "")
+    yield f"  declares    {declared or 'no profile'}" + (
+        f" (in {' and '.join(looked.dialects)})" if looked.dialects else ""
+    )
     yield f"  started in  {looked.seconds:.2f} s"
     if looked.instructions:
         first = " ".join(looked.instructions.split())
@@ -74,7 +76,9 @@ def _profile(spoke: Spoke) -> Iterator[str]:
         yield from _wrapped("  unavailable", spoke.reason)
     if spoke.projection:
         applied = spoke.projection
-        yield from _wrapped("  projection", f"{applied.package} {applied.versions}, found by {_by(applied)}; {drift_words(applied)}")
+        yield from _wrapped(
+            "  projection", f"{applied.package} {applied.versions}, found by {_by(applied)}; {drift_words(applied)}"
+        )
     if spoke.facets:
         yield from _wrapped("  facets", ", ".join(spoke.facets))
     if spoke.offered:
