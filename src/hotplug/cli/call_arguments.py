@@ -129,7 +129,7 @@ def _put(target: dict[str, Any], path: list[str], value: Any, name: str) -> None
 
 
 def _value(text: str, field: Schema, root: Schema, name: str) -> Any:
-    """The value that a text means for a field: by its type; the look of a text decides nothing where it takes only text."""
+    """The value that a text means for a field: by its type; where it takes only text, the look decides nothing."""
     branches = _branches(field, root)
     kinds = {kind for branch in branches for kind in _kinds(branch)}
     read = _json(text)
