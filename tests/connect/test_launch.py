@@ -93,6 +93,15 @@ async def test_a_header_gets_its_secret_and_no_repr_shows_it(monkeypatch: pytest
         await launch_of(target)
 
 
+async def test_an_entry_without_a_name_has_the_name_that_the_caller_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOTPLUG_SECRET_X", "hunter22")
+    target = parse_target({"url": "https://h/mcp", "headers": {"Authorization": "secret:x"}})
+    secrets = ConfiguredSecrets.of_table({"x": {"servers": ["w"]}})
+    assert isinstance(await launch_of(target, secrets=secrets, name="w"), HttpLaunch)
+    with pytest.raises(PermissionDenied):
+        await launch_of(target, secrets=secrets)
+
+
 async def test_a_python_file_is_run_as_a_child_and_its_object_taken_in_process(tmp_path: Path) -> None:
     path = tmp_path / "server.py"
     path.write_text("thing = {'a': 1}\ndef make():\n    return [thing]\nasync def other(): ...\n")

@@ -21,6 +21,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
+    "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
     "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),
     "inspect": Command("hotplug.cli.inspect", "Say what a server is, speaks and lacks"),
     "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),

@@ -30,7 +30,7 @@ Transport: TypeAlias = Literal["stdio", "http", "memory"]
 _CLOSE_LIMIT: Final = 10.0
 
 
-class ExitedAtProbe(Exception):  # noqa: N818 - a finding, no fault
+class ExitedAtProbe(Exception):
     """The child ended at the first request that it didn't know."""
 
 
@@ -71,6 +71,7 @@ class Connection:
         self._handshake: Exchange | None = None
         self._up = asyncio.Event()
         self._died = False
+        self._tried: str | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -103,23 +104,31 @@ class Connection:
             # The handshake has its own limit; this one holds what comes before it (an object's own start).
             limit = self._start_timeout + _CLOSE_LIMIT
             await asyncio.wait({self._task, up}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-            if self._up.is_set() and not self.lost:
-                return
-            if not self._task.done() and not self._up.is_set():
-                self.cause = TimeoutError(self._silence())
+        except BaseException:
+            await end_task(self._task)
+            raise
         finally:
             up.cancel()
-            if not self._up.is_set() or self.lost:
-                await end_task(self._task)
+        if self._up.is_set() and not self.lost:
+            return
+        if not self._task.done() and not self._up.is_set():
+            self.cause = TimeoutError(self._silence())
+        await end_task(self._task)
         cause = self.cause or ConnectError("the connection ended during the handshake")
         found = unpacked(cause)
         if isinstance(found, ConfigError):
             raise found
-        if self._died and self.child is not None and not self.child.answered and era != "legacy":
-            # A cause that is known and has nothing to do with the probe would only come again, and starts are slow.
-            if advice(self.log) is None:
-                raise ExitedAtProbe
+        at_probe = self._died and self.child is not None and not self.child.answered and era != "legacy"
+        # A cause that is known and has nothing to do with the probe would only come again, and starts are slow.
+        if at_probe and advice(self.log) is None:
+            raise ExitedAtProbe
         raise self._failure(found) from cause
+
+    def abort(self) -> None:
+        """Ends it at once, also while it is still being opened."""
+        self.stop.set()
+        if self._task is not None:
+            self._task.cancel()
 
     async def end(self) -> None:
         """Ends it, from any task; returns when its child has ended too."""
@@ -140,14 +149,14 @@ class Connection:
             async with AsyncExitStack() as stack:
                 session = await self._open(stack, era)
                 if self.era is None:
-                    stopped = asyncio.create_task(self._cancel_on_stop(asyncio.current_task()))
                     try:
                         # A server that is known to answer the probe is waited for: it may only be slow to start.
                         limit = self._probe_limit if era == "auto" else self._start_timeout
                         with anyio.move_on_after(self._start_timeout) as scope:
-                            self.era = await negotiate(session, era, probe_limit=limit, halt=self._halt)
+                            self.era = await negotiate(
+                                session, era, probe_limit=limit, halt=self._halt, trying=self._trying
+                            )
                     finally:
-                        stopped.cancel()
                         # Before it is asked to end: whether it ended by itself.
                         self._died = self.child is not None and self.child.lost
                     if scope.cancelled_caught:
@@ -195,6 +204,9 @@ class Connection:
             )
         )
 
+    def _trying(self, version: str) -> None:
+        self._tried = version
+
     def _halt(self, last: bool) -> None:
         """Ends the negotiation where no other handshake could do better."""
         exchange = self._handshake
@@ -204,13 +216,6 @@ class Connection:
             raise ConnectError(exchange.failure)
         if exchange.status == 401 or (last and exchange.status == 403):
             raise AuthError(refusal(exchange.status, exchange.challenge))
-
-    async def _cancel_on_stop(self, task: asyncio.Task[Any] | None) -> None:
-        """A handshake under way ends when it is told to, not when the server answers."""
-        await self.stop.wait()
-        # A lost child ends the handshake by itself, with a cause.
-        if task is not None and not (self.child is not None and self.child.lost):
-            task.cancel()
 
     def _silence(self) -> str:
         return f"no answer to the handshake within {self._start_timeout:g} s"
@@ -222,7 +227,7 @@ class Connection:
             self.mask(f"can't connect to {self.name}: {text}"),
             target=self.name,
             transport=self.transport,
-            protocol=cause.protocol if isinstance(cause, ConnectError) else None,
+            protocol=(cause.protocol if isinstance(cause, ConnectError) else None) or self._tried,
             log=self.log.tail(),
             hint=hint,
         )

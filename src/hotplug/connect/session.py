@@ -50,11 +50,13 @@ class McpSession:
         era: `auto` (probe, or what was found before for this target), `legacy` or `modern`.
         secrets: Where the secrets that the target names come from.
         files: Configuration files in which names are looked up.
-        name: What the server is called in messages; default: the target.
+        name: What the server is called in messages, and for secrets where its entry has no name; default: the target.
+        thread: For whom, where a secret's places ask for it.
         probe_limit: Seconds of silence after which the new era's probe counts as unanswered.
         start_timeout: Seconds until the handshake must be done; a package may have to be downloaded first.
         call_timeout: Seconds that a call may take when it doesn't say; `None` for no limit.
-        on_notification: Called with method and params of each of the server's notifications.
+        on_notification: Called with method and params of each of the server's notifications; in process it must not
+            wait for calls of this session.
         on_log: Called with each line of a child's standard error, masked.
     """
 
@@ -75,6 +77,7 @@ class McpSession:
     ) -> None:
         self.target: Target = parse_target(target)
         self.name = name or str(self.target)
+        self._given_name = name
         self._era: EraChoice = era
         self._secrets = secrets
         self._files = files
@@ -121,7 +124,9 @@ class McpSession:
             if self.connected:
                 return
             await self._end_live()
-            launch = await launch_of(self.target, secrets=self._secrets, files=self._files, thread=self._thread)
+            launch = await launch_of(
+                self.target, secrets=self._secrets, files=self._files, name=self._given_name, thread=self._thread
+            )
             key = None if isinstance(launch, ObjectLaunch) else self._key()
             era = self._era
             if era == "auto" and key is not None:
@@ -149,7 +154,7 @@ class McpSession:
         """Ends the session and its child, from any task, any number of times; returns when both have ended."""
         self._closed = True
         if self._opening is not None:
-            self._opening.stop.set()
+            self._opening.abort()
         async with self._starting:
             await self._end_live()
 
@@ -157,6 +162,17 @@ class McpSession:
     def connected(self) -> bool:
         """Whether calls can be sent."""
         return self._live is not None and not self._live.lost
+
+    async def ended(self) -> str:
+        """Waits until the present connection has ended, and says how: for who restarts it.
+
+        Over HTTP a connection ends only when the server says so or it is closed; what breaks are single requests.
+        """
+        if self._live is None:
+            return "it is not connected"
+        live = self._live
+        await live.stop.wait()
+        return live.ending()
 
     async def _connect(self, launch: Launch, era: EraChoice) -> Connection:
         live = Connection(

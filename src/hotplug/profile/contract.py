@@ -7,13 +7,11 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar, cast
-
-from typing_extensions import Self
+from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
 from hotplug.errors import HotplugError, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
-from hotplug.profile.definition import Definition, Determinism, RefKind, SenseGrade
+from hotplug.profile.definition import Definition, Determinism, RefKind, Sense
 from hotplug.profile.fields import Model, Ref, wire_name
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
 from hotplug.profile.schema import JsonSchema, fields_of_facets, subschemas
@@ -124,7 +122,7 @@ class Profile(Contract):
         name: str | None = None,
         version: str | None = None,
         facets: Mapping[str, Facet] | Iterable[str] = (),
-        senses: Mapping[str, SenseGrade] | None = None,
+        senses: Mapping[str, Sense] | None = None,
         determinism: Determinism | None = None,
         setup: type[Model] | None = None,
         partial: bool = False,
@@ -151,7 +149,7 @@ class Profile(Contract):
         name: str,
         version: str | None,
         facets: Mapping[str, Facet],
-        senses: Mapping[str, SenseGrade],
+        senses: Mapping[str, Sense],
         determinism: Determinism,
         setup: type[Model] | None,
     ) -> Definition:
@@ -169,7 +167,7 @@ class Profile(Contract):
                 raise ProfileError(f"{part.name} is of facet {facet!r}, which {name} doesn't have", hint="add it to facets=")
             inherited = parent.all_parts.get(part.name) if parent else None
             if inherited is not None:
-                raise ProfileError(f"{name} defines {part.name} again", hint=f"it is a part of {cast(Definition, parent).name}")
+                raise ProfileError(f"{name} defines {part.name} again", hint=f"it is a part of {cast('Definition', parent).name}")
         return Definition(
             name=name,
             version=version,

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict
-from typing_extensions import NotRequired, Required, TypedDict, Unpack, get_args
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.errors import ProfileError
 from hotplug.profile.fields import Model, Receipt, wire_name

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
 from hotplug.connect import Channel, Reply
 from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError, Unavailable
-from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.projection import fingerprint
+from hotplug.projection.codecs import Codec
 from hotplug.projection.document import Document, Source, digest
 from hotplug.projection.fingerprint import Drift
 from hotplug.projection.functions import functions_of
@@ -31,10 +33,11 @@ _CODE_CLASSES: Final[dict[str, Any]] = {}
 class Upstream:
     """The upstream server as a projection calls it: by tool, with the rules that say what an answer means."""
 
-    def __init__(self, channel: Channel, reading: frozenset[str]) -> None:
+    def __init__(self, channel: Channel, reading: frozenset[str], notice: str | None = None) -> None:
         self.channel = channel
         self.reading = reading
-        """Tools that some read of the projection uses: they change nothing."""
+        """Tools that some read of the projection uses, or that its code names as `reading`: they change nothing."""
+        self._notice = re.compile(rf"\A(?:{notice})") if notice else None
 
     async def send(self, tool: str, arguments: Mapping[str, Any]) -> Reply:
         """Call a tool and give what came back, whatever it says.
@@ -43,17 +46,19 @@ class Upstream:
             ConnectionFailed: It couldn't be called; `details["state"]` is `unknown` where it may have acted.
         """
         try:
-            return await self.channel.call(tool, arguments, meta={})
+            reply = await self.channel.call(tool, arguments, meta={})
         except ConnectionFailed as error:
             if tool in self.reading:
                 error.details.pop("state", None)
             raise
+        return replace(reply, text=self._notice.sub("", reply.text)) if self._notice else reply
 
 
 class ProjectionCode(Protocol):
     """The class beside a document, for what needs more than expressions: one async method a part, named as the part's.
 
-    It is made once per connection with the provider, and may call `provider.run(plan, ...)` and `provider.upstream`.
+    It is made once per connection with the provider, and may call `provider.ask`, `provider.run(plan, ...)` and
+    `provider.upstream`. A class attribute `reading` names the tools that it calls and that change nothing.
     """
 
     def __init__(self, provider: ProjectedProvider) -> None: ...
@@ -103,25 +108,33 @@ class ProjectedProvider:
         self.implemented = frozenset(document.operations)
         unknown = self.implemented - set(self.definition.all_parts)
         if unknown:
-            raise ProjectionError(f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}")
-        lacking = [one.name for one in self.definition.all_parts.values() if one.core and one.kind != "event" and one.name not in self.implemented]
+            raise ProjectionError(
+                f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}"
+            )
+        lacking = [
+            one.name
+            for one in self.definition.all_parts.values()
+            if one.core and one.kind != "event" and one.name not in self.implemented
+        ]
         if lacking:
             raise ProjectionError(
                 f"{source.file} leaves out {', '.join(lacking)}",
                 hint="the core is all or nothing: map it, or refuse it with a code and a reason",
             )
         self.facets = frozenset(document.facets)
-        self.senses: Mapping[str, SenseGrade] = {
-            name: SenseGrade(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
+        self.senses: Mapping[str, Sense] = {
+            name: Sense(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
         }
         self.determinism: Determinism = self.definition.determinism
         self.projection = ProjectionRef(document.projection, document.version, digest(document))
         reads = {part.name for part in self.definition.all_parts.values() if part.kind == "read"}
         reading = {call.tool for name, plan in self.plans.items() if name in reads for call in plan.calls}
-        self.upstream = Upstream(channel, frozenset(reading))
+        code = _load_code(source, path) if document.code else None
+        reading.update(getattr(code, "reading", ()))
+        self.upstream = Upstream(channel, frozenset(reading), document.upstream.notice)
         self._frozen = list(tools)
         self._parts = {kind: tuple(spec.parts) for kind, spec in document.refs.items() if spec.parts}
-        self._code: Any = _load_code(source, path)(self) if document.code else None
+        self._code: Any = code(self) if code else None
         self._state: _State | None = None
         self.memory: Memory | None = None
         """What the projection's code knows of its own writes, over restarts; there once a runtime is in front."""
@@ -150,14 +163,23 @@ class ProjectedProvider:
         """Compare the live tool list with the frozen one; what changed is kept for `describe` and for every call."""
         live = await self.upstream.channel.tools()
         drift = fingerprint.drift(self._frozen, cast("Any", list(live)))
-        broken = drift.breaks(call.tool for plan in self.plans.values() for call in plan.calls)
+        broken = drift.breaks(self._used())
         reason = None
         if broken:
             reason = (
-                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was tested with: "
+                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was "
+                f"tested with: "
                 f"{', '.join(broken)} {'is' if len(broken) == 1 else 'are'} different"
             )
-        self._state = _State(drift if drift else None, reason)
+        self._state = _State(drift or None, reason)
+
+    def _used(self) -> Iterator[str]:
+        """The upstream tools that something here calls; of code it is known only by the coverage."""
+        yield from (call.tool for plan in self.plans.values() for call in plan.calls)
+        if self._code is not None:
+            yield from (
+                tool for tool, entry in self.document.coverage.items() if entry.state in ("mapped", "approximated")
+            )
 
     async def aclose(self) -> None:
         await self.upstream.channel.aclose()
@@ -176,6 +198,34 @@ class ProjectedProvider:
         else:
             result = await self.run(plan, given, effects=part.flags.effects)
         return self._handles(part.output.schema, result, self._close_handle)
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any], *, codec: str | None = "json") -> Any:
+        """Call a tool for the code beside the document, judged by the document's `failure` and `errors`.
+
+        Args:
+            codec: What reads the text; with None the text itself is given.
+
+        Raises:
+            ConnectionFailed: The answer is a failure, can't be read, or there was none.
+        """
+        reply = await self.upstream.send(tool, arguments)
+        where = self.source.where("code")
+        call = Call(
+            name="answer",
+            tool=tool,
+            where=where,
+            when=None,
+            each=None,
+            args=None,
+            codec=Codec(codec, where) if codec else None,
+            failure=self.document.failure,
+            errors=self.document.errors,
+            fails=(),
+        )
+        if codec is None:
+            call.data(reply.is_error, reply.text, reply.content if reply.content is not None else {})
+            return reply.text
+        return call.data(reply.is_error, reply.text, reply.content)
 
     async def run(self, plan: Plan, given: Mapping[str, Any], *, effects: bool = False) -> Any:
         """Play the calls of a plan and give its result.
@@ -218,7 +268,7 @@ class ProjectedProvider:
         return [await self._send(call, given, {**bindings, "item": item}) for item in cast("list[Any]", items)]
 
     async def _send(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
-        arguments = call.args.apply(given, bindings) if call.args is not None else {}
+        arguments: Any = call.args.apply(given, bindings) if call.args is not None else {}
         if not isinstance(arguments, dict):
             raise Internal(f"{call.where}: the arguments are no object")
         reply = await self.upstream.send(call.tool, cast("dict[str, Any]", arguments))
@@ -267,7 +317,8 @@ def _load_code(source: Source, path: Path | None) -> Any:
         found = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
         if source.document.code_digest is not None and found != source.document.code_digest:
             raise ProjectionError(
-                f"{file.name} isn't what {source.file} was frozen with", hint="review it, then `hotplug projection freeze`"
+                f"{file.name} isn't what {source.file} was frozen with",
+                hint="review it, then `hotplug projection freeze`",
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module

@@ -19,7 +19,6 @@ from typing import Any, Final, cast
 import anyio
 
 from hotplug.declare import Card, Declaration
-from hotplug.profile.compare import restrict
 from hotplug.errors import (
     Conflict,
     ConnectionFailed,
@@ -33,6 +32,7 @@ from hotplug.errors import (
     Unsupported,
 )
 from hotplug.profile import Event, Extension, Model, Part, Profile, Receipt, without_nulls
+from hotplug.profile.compare import restrict
 from hotplug.profile.schema import error_or, fields_of_facets
 from hotplug.serve.call import Call, ended, running
 from hotplug.serve.connection import ConnectionParts

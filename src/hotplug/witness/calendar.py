@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
@@ -64,7 +64,7 @@ class SqliteWitness:
         self._path = Path(path)
 
     async def stored(self) -> list[dict[str, Any]]:
-        """The events: `{uid, title, location, description, start, end}`; only instants are told as `…Z`, with an end."""
+        """The events: `{uid, title, location, description, start, end}`; only instants as `…Z`, with an end."""
 
         def read() -> list[dict[str, Any]]:
             if not self._path.exists():
@@ -84,8 +84,8 @@ def times_of(text: str) -> list[dict[str, Any]]:
     import icalendar
 
     found: list[dict[str, Any]] = []
-    for component in icalendar.Calendar.from_ical(text).walk("VEVENT"):
-        event = cast("Any", component)
+    calendar: Any = icalendar.Calendar.from_ical(text)
+    for event in calendar.walk("VEVENT"):
         start = event["DTSTART"].dt
         if "DTEND" in event:
             end = event["DTEND"].dt
@@ -99,10 +99,19 @@ def times_of(text: str) -> list[dict[str, Any]]:
                 "description": str(event.get("DESCRIPTION", "")),
                 "start": _shown(start),
                 "end": _shown(end),
+                "zone": _zone(event["DTSTART"]),
                 "recurring": "RRULE" in event or "RDATE" in event,
             }
         )
     return found
+
+
+def _zone(start: Any) -> str:
+    """`date`, `utc`, `floating`, or the zone that the start names."""
+    if not isinstance(start.dt, datetime):
+        return "date"
+    named = start.params.get("TZID")
+    return str(named) if named else "floating" if start.dt.tzinfo is None else "utc"
 
 
 def _shown(moment: date | datetime) -> str:
@@ -117,7 +126,9 @@ def _row(body: dict[str, Any]) -> dict[str, Any]:
     kind, start, *rest = body["when"]
     found = {"title": body.get("title"), "location": body.get("location"), "description": body.get("description")}
     if kind != "instant":
-        return {**found, "start": start, "end": None}
+        zone = {"all-day": "date", "floating": "floating"}.get(kind) or str(rest[2])
+        return {**found, "start": start, "end": None, "zone": zone}
     days, seconds = rest
     first = datetime.fromisoformat(start).replace(tzinfo=UTC)
-    return {**found, "start": _shown(first), "end": _shown(first + timedelta(days=days, seconds=seconds))}
+    end = first + timedelta(days=days, seconds=seconds)
+    return {**found, "start": _shown(first), "end": _shown(end), "zone": "utc"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 from hotplug.errors import Conflict, InvalidArgument, NotFound
 from hotplug.servers.calendar import CalendarEngine
 
-from .conftest import Opener
-
 pytestmark = pytest.mark.anyio
+
+Opener = Callable[[], CalendarEngine]
 
 MEETING: dict[str, Any] = {
     "calendar": "work",

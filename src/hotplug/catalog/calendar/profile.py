@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired, Required
 
 from pydantic import Field
-from typing_extensions import NotRequired, Required, TypedDict, Unpack
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.profile import (
     Determinism,
@@ -203,7 +203,8 @@ class _Times(TypedDict, total=False):
     end: Annotated[str, Field(description="In the form of start; exclusive for dates. Give end or duration, not both.")]
     duration: Annotated[str, Field(description="ISO 8601: `PT1H`, `P1D`. Give end or duration, not both.")]
     time_zone: Annotated[
-        str, Field(description='An IANA zone name, or "floating" for a time of no zone. Left out: start needs an offset.')
+        str,
+        Field(description='An IANA zone name, or "floating" for a time of no zone. Left out: start needs an offset.'),
     ]
     show_without_time: Annotated[bool, Field(description="All-day: start and end are dates.")]
 
@@ -250,7 +251,9 @@ class UpdateOptions(TypedDict):
     clear: NotRequired[Annotated[list[str], Field(description="Names of fields to empty: description, location, …")]]
     accept: NotRequired[list[str]]
     revision: NotRequired[Annotated[str, in_facet("revisions")]]
-    scope: NotRequired[Annotated[Scope, in_facet("recurrence"), Field(description="Required for an event of a series.")]]
+    scope: NotRequired[
+        Annotated[Scope, in_facet("recurrence"), Field(description="Required for an event of a series.")]
+    ]
     occurrence: NotRequired[
         Annotated[str, in_facet("recurrence"), Field(description="The original start of the occurrence meant.")]
     ]
@@ -306,9 +309,7 @@ class Calendar(
             "Participants; whether they are notified is said with every act that could do it.",
             "Nobody can be invited, and who is invited isn't shown.",
         ),
-        "rsvp": Facet(
-            "1.0.0", "Answering an invitation.", "An invitation has to be answered elsewhere."
-        ),
+        "rsvp": Facet("1.0.0", "Answering an invitation.", "An invitation has to be answered elsewhere."),
         "reminders": Facet("1.0.0", "Alerts before or after the start.", "No reminder can be set or seen."),
         "tombstones": Facet(
             "1.0.0",
@@ -320,10 +321,10 @@ class Calendar(
         reset="none", replay_prefix="unsafe", time="wall", observation="exact", actions="irreversible"
     ),
 ):
-    """Calendars: records you own, with durable identifiers, bounded effects and loud failures; time is the whole subject.
+    """Calendars: records you own. Durable identifiers, bounded effects, loud failures; time is the whole subject.
 
-    The core is six verbs. A calendar without any of them is not one: it has to name its calendars, find events in a range,
-    show one, take a new one, change one and remove one. Nothing is converted, guessed or defaulted in silence:
+    The core is six verbs. A calendar without any of them is not one: it has to name its calendars, find events in a
+    range, show one, take a new one, change one and remove one. Nothing is converted, guessed or defaulted in silence:
     a local start that says neither zone nor floating is refused, so is a wall time that doesn't exist;
     what a server can't keep exactly it refuses with `unsupported` and `details.lost`, unless `accept` names that loss.
     Null reads as left out. Property names are those of JSCalendar (RFC 8984).
@@ -349,7 +350,7 @@ class Calendar(
 
     @operation("calendar.create", eager=True, effects=True, once=True)
     async def create(self, **event: Unpack[NewEvent]) -> Written:
-        """Put a new event into a calendar. `calendar`, `title`, `start` and one of `end` and `duration` are required."""
+        """Put a new event into a calendar: `calendar`, `title`, `start`, and one of `end` and `duration`."""
         ...
 
     @operation("calendar.update", eager=True, effects=True, once=True)

@@ -242,7 +242,7 @@ class CalendarEngine:
         ]
         page = list(islice(heapq.merge(*found, key=lambda each: each[0]), most + 1))
         events = [
-            occurrence_to_wire(record, occurrence) if expand and record.recurring else to_wire(record)
+            occurrence_to_wire(record, occurrence) if _expands(record, expand) else to_wire(record)
             for _, record, occurrence in page[:most]
         ]
         return events, _cursor(page[most - 1][0], mark) if len(page) > most else None
@@ -426,10 +426,14 @@ def _untold(record: EventRecord) -> Unsupported:
     )
 
 
+def _expands(record: EventRecord, expand: bool) -> bool:
+    return expand and record.recurring and "recurrenceRules" not in record.unknown
+
+
 def _matches(
     record: EventRecord, within: Range, wanted: str | None, after: tuple[datetime, str, str] | None, *, expand: bool
 ) -> Iterator[_Found]:
-    if not expand or not record.recurring:
+    if not _expands(record, expand):
         key = (start_instant(record.when, within.zone), record.uid, "")
         if (after is None or key > after) and _happens(record, within) and _any_says(record, wanted):
             yield key, record, Occurrence(wall_clock(record.when), record.when)

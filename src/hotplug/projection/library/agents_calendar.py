@@ -1,0 +1,349 @@
+"""agents-calendar: etags prove which events are ours, and two zones tell floating times from instants."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlsplit
+
+from hotplug.catalog.calendar import functions
+from hotplug.errors import Conflict, ConnectionFailed, Internal, Unavailable, Unsupported
+from hotplug.projection.calendar import (
+    FOREVER,
+    TEXTS,
+    Fields,
+    Ours,
+    accepted,
+    cleaned,
+    clears,
+    doubted,
+    moved,
+    page,
+    refuse_series,
+    require_kept,
+    same_revision,
+    second_after,
+    shown,
+    time_of,
+)
+from hotplug.projection.runtime import ProjectedProvider
+
+__all__ = ["AgentsCalendar"]
+
+_KEEPS: Final = ("instant", "allDay")
+_SERVER: Final = "agents-calendar"
+_FAR_ZONE: Final = "Pacific/Kiritimati"
+_STATUSES: Final = frozenset({"confirmed", "tentative", "cancelled"})
+_EARLIEST: Final = "1000-01-01T00:00:00Z"
+"""It writes earlier years without their leading zeros, which no server takes."""
+_NOT_SENT: Final = re.compile(r"Connection refused|Name or service not known|nodename nor servname|getaddrinfo")
+_HALF_DAY: Final = 12 * 3600
+_READS_AT_ONCE: Final = 3
+
+
+class AgentsCalendar:
+    """The parts of the calendar that need more than one expression."""
+
+    reading: ClassVar = frozenset({"calendar_calendars", "calendar_list", "calendar_get"})
+
+    def __init__(self, provider: ProjectedProvider) -> None:
+        self._provider = provider
+        self._ours = Ours(provider)
+
+    async def get(self, given: Fields) -> Fields:
+        """One event, and whether it is the first of a series."""
+        return await self._read(given["event"])
+
+    async def search(self, given: Fields) -> Fields:
+        """The events in a range, of one calendar or of all that there are."""
+        bounds = functions.bounds(given)
+        if bounds["from"] < _EARLIEST:
+            raise Unsupported(f"{_SERVER} can't search before {_EARLIEST}", details={"lost": ["from"]})
+        calendars = [given["calendar"]] if "calendar" in given else await self._calendars()
+        found: list[Fields] = []
+        series: list[Fields] = []
+        for calendar in calendars:
+            for event, later in await self._listed(calendar, bounds):
+                (series if later else found).append(event)
+        return page(found, given, always=series)
+
+    async def create(self, given: Fields) -> Fields:
+        """A new event; read back and compared."""
+        fields = cleaned(given)
+        lost = ["freeBusyStatus"] if "freeBusyStatus" in fields else []
+        time = _writable(time_of(fields, _KEEPS, server=_SERVER, lost=lost))
+        asked: Fields = {name: fields[name] for name in (*TEXTS, "status") if name in fields} | _times(time)
+        sent = {
+            "calendar": fields["calendar"],
+            "summary": fields["title"],
+            "location": fields.get("location", ""),
+            "description": fields.get("description", ""),
+            "status": str(fields.get("status", "")).upper(),
+            **_when(time),
+        }
+        made = await self._act("calendar_add", sent, "the event")
+        handle = _path(made["href"])
+        return await self._written(handle, made, asked, given)
+
+    async def update(self, given: Fields) -> Fields:
+        """A change of an event; exact where the event is as we wrote it, else refused with what may be lost."""
+        changes = cleaned(given["changes"])
+        event = await self._read(given["event"])
+        self._check_revision(given, event)
+        unknown = event.get("unknown", ())
+        cleared = [name for name in clears(given, changes) if event.get(name) or name in unknown]
+        cleared += [name for name in TEXTS if changes.get(name) == "" and event.get(name)]
+        if cleared:
+            raise Unsupported(
+                f"{_SERVER} takes an empty text as no change, so nothing can be cleared",
+                details={"lost": list(dict.fromkeys(cleared))},
+            )
+        lost = [*_may_be_lost(event), *(name for name in ("freeBusyStatus",) if name in changes)]
+        time = moved({**given, "changes": changes}, event, _KEEPS, server=_SERVER, lost=lost)
+        if time is None:
+            if event.get("duration") is None:
+                raise Unsupported(
+                    f"{_SERVER} shows no end of the event, and needs one to write it",
+                    hint="give start and end",
+                    details={"lost": ["end"]},
+                )
+            time = _as_written(event)
+        time = _writable(time)
+        texts = {name: changes[name] for name in (*TEXTS, "status") if name in changes}
+        asked = {name: event[name] for name in (*TEXTS, "status") if name in event} | texts | _times(time)
+        sent = {
+            "href": given["event"],
+            "etag": event["revision"],
+            "summary": texts.get("title", ""),
+            "location": texts.get("location", ""),
+            "description": texts.get("description", ""),
+            "status": str(texts.get("status", "")).upper(),
+            **_when(time),
+        }
+        made = await self._act("calendar_update", sent, "the update")
+        return await self._written(given["event"], made, asked, given)
+
+    async def delete(self, given: Fields) -> Fields:
+        """An event removed, if it is still what was read."""
+        event = await self._read(given["event"])
+        self._check_revision(given, event)
+        refuse_series(given, event, "deleted")
+        await self._act("calendar_delete", {"href": given["event"], "etag": event["revision"]}, "the deletion")
+        await self._ours.forget(given["event"])
+        return {}
+
+    def _check_revision(self, given: Fields, event: Fields) -> None:
+        if not same_revision(given, event["revision"]):
+            raise Conflict(
+                f"the event is at revision {event['revision']} by now, and this is based on {given['revision']}",
+                hint="read it again, then decide",
+                details={"revision": event["revision"]},
+            )
+
+    async def _act(self, tool: str, arguments: Fields, what: str) -> Fields:
+        """Call a tool that writes; a failure that doesn't tell whether it wrote is `in_doubt`."""
+        try:
+            return cast("Fields", await self._provider.ask(tool, arguments))
+        except Conflict as error:
+            raise Conflict(
+                "the event was changed in between", hint="read it again, then decide", details=error.details
+            ) from None
+        except (Unavailable, Internal) as error:
+            if _NOT_SENT.search(str(error.details.get("upstream", ""))):
+                raise
+            raise doubted(error, what) from None
+
+    async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields) -> Fields:
+        """Read back what was written; where nobody else wrote since, it is ours and has to be what was asked."""
+        etag = str(made.get("etag") or "")
+        await self._ours.remember(handle, {"etag": etag})
+        try:
+            event = await self._read(handle, series=False)
+        except ConnectionFailed as error:
+            raise doubted(error, "the event was written, but can't be read back, so its content") from None
+        if event["revision"] == etag:
+            require_kept(asked, event, accept=accepted(given), server=_SERVER)
+        return {"event": handle, "revision": etag}
+
+    async def _read(self, handle: str, *, series: bool = True) -> Fields:
+        for _ in range(_READS_AT_ONCE):
+            one = await self._get(handle, "UTC")
+            ours = await self._is_ours(handle, one)
+            other = None if ours or one.get("all_day") else await self._get(handle, _FAR_ZONE)
+            if other is None or other["etag"] == one["etag"]:
+                break
+        else:
+            raise Unavailable(f"the event changes faster than {_SERVER} can read it twice")
+        calendar = one["href"].rpartition("/")[0] + "/"
+        event = _event(one, calendar, ours=ours, floating=other is not None and other["dtstart"] != one["dtstart"])
+        if ours or not series:
+            return event
+        recurring = await self._is_series(calendar, handle, one)
+        if recurring is None:
+            event["unknown"] = [*event["unknown"], "recurring"]
+        else:
+            event["recurring"] = recurring
+        return event
+
+    async def _get(self, handle: str, zone: str) -> Fields:
+        found = cast("Fields", await self._provider.ask("calendar_get", {"href": handle, "timezone": zone}))
+        if not found.get("etag"):
+            raise Internal(f"{_SERVER} shows no etag", details={"upstream": str(found)[:500]})
+        return found
+
+    async def _is_ours(self, handle: str, raw: Mapping[str, Any]) -> bool:
+        fact = await self._ours.recall(handle)
+        return fact is not None and fact["etag"] == raw["etag"]
+
+    async def _is_series(self, calendar: str, handle: str, raw: Mapping[str, Any]) -> bool | None:
+        """Whether it is listed after its own end; None where that can't be found out."""
+        end = raw.get("dtend") or raw["dtstart"]
+        try:
+            later = await self._list(calendar, second_after(_instant(end)), FOREVER, "UTC")
+        except Unavailable:
+            return None
+        listed = any(_path(item["href"]) == handle for item in later)
+        # What shows no end may be listed because it still lasts.
+        return None if listed and not raw.get("dtend") else listed
+
+    async def _calendars(self) -> list[str]:
+        plan = self._provider.plans["calendar.calendars"]
+        listed = await self._provider.run(plan, {})
+        return [one["calendar"] for one in listed["calendars"]]
+
+    async def _list(self, calendar: str, start: str, end: str, zone: str) -> list[Fields]:
+        arguments = {"calendar": calendar, "start": start, "end": end, "timezone": zone}
+        return cast("list[Fields]", await self._provider.ask("calendar_list", arguments))
+
+    async def _listed(self, calendar: str, bounds: Fields) -> list[tuple[Fields, bool]]:
+        """The events of a calendar that may lie in a range, each with whether it does so by what isn't shown of it."""
+        near = await self._list(calendar, functions.plus_seconds(bounds["from"], -1), bounds["to"], "UTC")
+        # All-day and floating events lie elsewhere on the time line in other zones.
+        wide = (
+            _clamped(functions.plus_seconds(bounds["from"], -_HALF_DAY)),
+            _clamped(functions.plus_seconds(bounds["to"], 14 * 3600)),
+        )
+        raw = {_path(item["href"]): item for item in await self._list(calendar, *wide, "UTC")}
+        raw.update({_path(item["href"]): item for item in near})
+        ours = {handle: await self._is_ours(handle, item) for handle, item in raw.items()}
+        far: dict[str, Fields] = {}
+        if any(not ours[handle] and not item["all_day"] for handle, item in raw.items()):
+            far = {_path(item["href"]): item for item in await self._list(calendar, *wide, _FAR_ZONE)}
+        listed_near = {_path(item["href"]) for item in near}
+        found: list[tuple[Fields, bool]] = []
+        for handle, item in raw.items():
+            other = far.get(handle)
+            floating = other is not None and not item["all_day"] and other["dtstart"] != item["dtstart"]
+            event = _event(item, calendar, ours=ours[handle], floating=floating)
+            later = not ours[handle] and handle in listed_near and _outside(item, bounds)
+            if later and item.get("dtend"):
+                event["recurring"] = True
+            elif not ours[handle]:
+                event["unknown"] = [*event["unknown"], "recurring"]
+            found.append((event, later))
+        return found
+
+
+def _event(raw: Mapping[str, Any], calendar: str, *, ours: bool, floating: bool) -> Fields:
+    """The event as the profile has it, without what only a look at the calendar tells."""
+    if raw["all_day"]:
+        time, unknown = shown("allDay", _day(raw["dtstart_local"]), _day(raw.get("dtend_local")))
+    elif floating:
+        time, unknown = shown("floating", _wall(raw["dtstart_local"]), _wall(raw.get("dtend_local")))
+    else:
+        time, unknown = shown("instant", raw["dtstart"], raw.get("dtend"))
+        if not ours:
+            unknown = ["timeZone", *unknown]
+    event: Fields = {
+        "event": _path(raw["href"]),
+        "calendar": calendar,
+        "title": raw.get("summary") or "",
+        **time,
+        "revision": raw["etag"],
+    }
+    for name in ("description", "location"):
+        if raw.get(name):
+            event[name] = raw[name]
+    status = str(raw.get("status") or "").lower()
+    if status in _STATUSES:
+        event["status"] = status
+    elif status:
+        unknown = [*unknown, "status"]
+    if ours:
+        event["recurring"] = False
+    else:
+        # The texts of an alarm are shown in place of the event's own.
+        unknown = [*unknown, "title", "description", "freeBusyStatus"]
+    if unknown:
+        event["unknown"] = unknown
+    return event
+
+
+def _may_be_lost(event: Mapping[str, Any]) -> list[str]:
+    """What an update would drop of an event that somebody else may have written."""
+    unknown = cast("list[str]", event.get("unknown") or [])
+    if "freeBusyStatus" not in unknown:
+        return []
+    lost = [name for name in ("timeZone", "title", "description", "status") if name in unknown]
+    if event.get("timeZone"):
+        lost.insert(0, "timeZone")
+    lost.append("freeBusyStatus")
+    if event.get("recurring") is not False:
+        lost += ["recurrenceRules", "recurrenceOverrides"]
+    return [*lost, "participants", "alerts"]
+
+
+def _as_written(event: Mapping[str, Any]) -> Fields:
+    """The time of an event that stays where it is, as the server would write it."""
+    if event.get("showWithoutTime"):
+        return functions.when({"start": event["start"], "end": event["end"], "showWithoutTime": True})
+    if event.get("timeZone"):
+        return functions.when({"start": f"{event['start']}Z", "end": f"{event['end']}Z"})
+    return functions.when({"start": event["start"], "end": event["end"]})
+
+
+def _writable(time: Fields) -> Fields:
+    if time["start"] < _EARLIEST[:10]:
+        raise Unsupported(f"{_SERVER} can't write years before 1000", details={"lost": ["start"]})
+    return time
+
+
+def _times(time: Mapping[str, Any]) -> Fields:
+    return {name: time[name] for name in ("start", "end", "showWithoutTime") if name in time}
+
+
+def _when(time: Mapping[str, Any]) -> Fields:
+    return {
+        "dtstart": time["start"],
+        "dtend": time["end"],
+        "all_day": time["kind"] == "allDay",
+        "timezone": "UTC",
+    }
+
+
+def _outside(raw: Mapping[str, Any], bounds: Mapping[str, Any]) -> bool:
+    """Whether what is shown of it, taken as UTC, doesn't touch a range that it was listed for."""
+    start = _instant(raw["dtstart"])
+    end = _instant(raw.get("dtend") or raw["dtstart"])
+    return start >= bounds["to"] or end < functions.plus_seconds(bounds["from"], -1)
+
+
+def _instant(text: str) -> str:
+    return functions.utc(text if len(text) > 10 else f"{text}T00:00:00Z")
+
+
+def _clamped(text: str) -> str:
+    return max(text, _EARLIEST)
+
+
+def _day(text: str | None) -> str:
+    return (text or "")[:10]
+
+
+def _wall(text: str | None) -> str:
+    return (text or "")[:19]
+
+
+def _path(href: str) -> str:
+    return urlsplit(href).path
