@@ -21,7 +21,6 @@ __all__ = ["DOCUMENT_SCHEMA", "Definition", "Determinism", "RefKind"]
 DOCUMENT_SCHEMA: Final = "hotplug.profile/1"
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class Determinism:
     """How a run resumes after a connection was replaced (OVP's determinism profile)."""
@@ -190,9 +189,7 @@ class Definition:
                 key: RefKind(**body)
                 for key, body in cast("dict[str, dict[str, bool]]", document.get("refs", {})).items()
             },
-            senses={
-                key: Sense(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()
-            },
+            senses={key: Sense(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()},
             determinism=_read_determinism(cast("dict[str, Any]", document.get("determinism", {}))),
             setup=document.get("setup"),
             parent=parent,
