@@ -335,7 +335,8 @@ class Runtime:
         digest = argument_digest(self.store.sealing_key(), call.part, given, instance)
         key = cast("str", call.key)
         atomic = bound.provider.atomic and hasattr(self.store, "finish_in")
-        begun = await self.store.begin(call.principal, bound.member, key, digest, atomic=atomic)
+        # Several servers may share a store: a key means something to one of them only.
+        begun = await self.store.begin(f"{self.identity}\n{call.principal}", bound.member, key, digest, atomic=atomic)
         if isinstance(begun, InFlight):
             begun = await self.store.wait(begun, _WAIT_FOR_TWIN)
         match begun:
