@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "hotplug"
 FOLDERS = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
+MODULES = sorted(path.stem for path in SOURCE.glob("*.py") if not path.stem.startswith("__"))
 DOORS = sorted(SOURCE.glob("*/__init__.py"))
 
 
@@ -25,7 +26,7 @@ def _layers() -> list[set[str]]:
     return [set(re.findall(r"hotplug\.(\w+)", layer)) for layer in _contracts()["arrows"]["layers"]]
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", FOLDERS + MODULES)
 def test_every_folder_has_its_place_in_the_contracts(folder: str) -> None:
     assert [folder in layer for layer in _layers()].count(True) == 1, f"name hotplug.{folder} in [tool.importlinter]"
 

@@ -7,6 +7,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
@@ -15,12 +16,15 @@ import anyio
 
 from hotplug.connect import (
     Channel,
+    CommandTarget,
+    EntryTarget,
     Link,
     McpChannel,
     McpSession,
     NativeTarget,
     ObjectTarget,
     Options,
+    PackageTarget,
     PythonTarget,
     Reply,
     Target,
@@ -61,7 +65,12 @@ class MemoryChannel:
         return [tool.listed() for tool in self.runtime.tools.values()]
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        timeout: float | None = None,  # noqa: ASYNC109  # the seam's argument; it is answered with an error of ours
     ) -> Reply:
         with anyio.move_on_after(timeout) as scope:
             answer = await self.runtime.call(tool, dict(arguments), meta=meta, principal=self._principal)
@@ -133,7 +142,9 @@ def connect(
         ConnectError: The server can't be reached, doesn't speak the profile, or contradicts what it declares.
         Unsupported: A version, a facet or an extension that is required isn't offered.
     """
-    wanted = profile if isinstance(profile, Requirement) else Requirement(profile, default_range(profile.definition.version))
+    wanted = (
+        profile if isinstance(profile, Requirement) else Requirement(profile, default_range(profile.definition.version))
+    )
     parsed = parse_target(target)
 
     async def make(stack: AsyncExitStack) -> P:
@@ -171,13 +182,11 @@ async def _channel(
     native = _native(target)
     if native is not None:
         server, own_store, identity = native
-        kept = store or own_store or await stack.enter_async_context(default_store(name))
-        if own_store is not None and store is None:
-            await stack.enter_async_context(own_store)
+        kept = store or await stack.enter_async_context(own_store or default_store(name))
         runtime = Runtime(server, store=kept, identity=identity, name=name)
         await stack.enter_async_context(runtime.opened())
         return MemoryChannel(runtime, name), runtime
-    session = McpSession(target, **options)
+    session = McpSession(_with_defaults(target, projection), **options)
     await session.start()
     channel = McpChannel(session)
     stack.push_async_callback(channel.aclose)
@@ -185,6 +194,30 @@ async def _channel(
     if declares and projection is None:
         return channel, None
     return await _projected(stack, profile, target, channel, projection, store, name)
+
+
+def _with_defaults(target: Target, projection: str | Path | None) -> Target:
+    """The target with the variables that the projection's document wants, where the launch says nothing of them."""
+    launch = target.launch if isinstance(target, EntryTarget) else target
+    package = package_of(target)
+    if not isinstance(launch, CommandTarget | PackageTarget) or (package is None and projection is None):
+        return target
+    from hotplug.projection import named, shipped
+
+    if projection is not None:
+        upstreams = [named(str(projection)).source.document.upstream]
+    else:
+        upstreams = [one.source.document.upstream for one in shipped()]
+        upstreams = [
+            one for one in upstreams if package and one.package.lower() == f"{package.registry}:{package.name}"
+        ]
+    env = {name: value for one in upstreams for name, value in one.env.items()}
+    if not env:
+        return target
+    if isinstance(target, EntryTarget):
+        assert isinstance(launch, CommandTarget)
+        return replace(target, launch=replace(launch, env={**env, **launch.env}))
+    return replace(launch, env={**env, **launch.env})
 
 
 async def _projected(
@@ -209,19 +242,16 @@ async def _projected(
     if loaded is None:
         listed = ", ".join(str(tool.get("name")) for tool in tools[:8]) + (" …" if len(tools) > 8 else "")
         raise ConnectError(
-            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it (its tools: {listed or 'none'})",
+            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it; "
+            f"its tools: {listed or 'none'}",
             target=name,
             hint="draft one with `hotplug projection new`, or name one with projection=",
         )
     if profile.definition.name not in loaded.source.document.profiles:
         raise ConfigError(f"the projection {loaded.name} is not one to {profile.definition.name}")
     kept = store or await stack.enter_async_context(default_store("projections"))
-    provider = ProjectedProvider(
-        loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path
-    )
-    runtime = Runtime(
-        provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name
-    )
+    provider = ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path)
+    runtime = Runtime(provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name)
     await stack.enter_async_context(runtime.opened())
     return MemoryChannel(runtime, name), runtime
 
@@ -247,7 +277,7 @@ def _native(target: Target) -> tuple[Profile, Store | None, str] | None:
 
 
 def _account(key: bytes, target: Target) -> str:
-    """What tells two accounts behind one kind of server apart, without telling what it is: a keyed hash of the launch."""
+    """What tells two accounts behind one kind of server apart and tells nothing else: a keyed hash of the launch."""
     body = {"target": target.describe(), "settings": _settings(target)}
     return hmac.new(key, json.dumps(body, sort_keys=True, default=str).encode(), hashlib.sha256).hexdigest()[:24]
 

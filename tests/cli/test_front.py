@@ -72,13 +72,13 @@ def test_every_command_has_help_of_its_own(run: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_verb_has_help_and_the_options_that_all_have(run: Run, name: str) -> None:
-    app = import_module(COMMANDS[name].module).app
-    command = typer.main.get_command(app)
-    for verb in getattr(command, "commands", {None: None}):
-        ran = run(name, *([verb] if verb else []), "--help")
+    verbs = list(getattr(typer.main.get_command(import_module(COMMANDS[name].module).app), "commands", {}))
+    for words in [[name]] if verbs == [name] else [[name, verb] for verb in verbs]:
+        ran = run(*words, "--help")
         assert ran.code == 0
+        assert ran.out.startswith(f"Usage: hotplug {' '.join(words)} [OPTIONS]")
         for option in ("--format", "--json", "--verbose"):
-            assert option in ran.out, f"hotplug {name} {verb} lacks {option}"
+            assert option in ran.out, f"hotplug {' '.join(words)} lacks {option}"
 
 
 def test_the_version_is_one_line(run: Run) -> None:

@@ -88,6 +88,23 @@ async def test_headers_are_sent_and_sessions_over_one_pool_keep_their_own(serve_
             assert (await two.call("echo")).texts == ("Bearer two",)
 
 
+async def test_sessions_of_one_loop_share_a_pool_that_ends_with_the_last(serve_http: ServeHttp) -> None:
+    from hotplug.connect import http
+
+    pools = http._pools
+    async with serve_http(old()) as url:
+        one, two = McpSession(f"{url}/mcp"), McpSession(f"{url}/mcp")
+        async with one:
+            (pool,) = pools.values()
+            async with two:
+                assert list(pools.values()) == [pool]
+                assert pool.users == 2
+            assert not pool.client.is_closed
+            assert (await one.call("echo")).texts == ("none",)
+        assert pool.client.is_closed
+    assert not pools
+
+
 async def test_a_missing_credential_is_an_auth_error_that_names_the_scheme(serve_http: ServeHttp) -> None:
     app = old(server_discover=lambda: Response(status_code=401, headers={"WWW-Authenticate": 'Bearer realm="x"'}))
     async with serve_http(app) as url:
@@ -113,6 +130,27 @@ async def test_a_credential_in_the_url_or_headers_stands_in_no_error(serve_http:
         with pytest.raises(AuthError) as refusal:
             await McpSession(entry).start()
     assert "hunter2" not in f"{refusal.value} {vars(refusal.value)}"
+
+
+async def test_a_credential_in_the_url_stands_in_no_log(
+    serve_http: ServeHttp, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    async with serve_http(old()) as url, McpSession(f"{url}/mcp?api_key=hunter22") as session:
+        await session.call("echo")
+    assert "api_key=[secret]" in caplog.text
+    assert "hunter22" not in caplog.text
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_an_old_server_that_forgot_the_session_is_disconnected(serve_http: ServeHttp, status: int) -> None:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "Bad Request: No valid session ID"}}
+    app = old(tools_call=lambda: JSONResponse(body, status_code=status))
+    async with serve_http(app) as url, McpSession(f"{url}/mcp") as session:
+        with pytest.raises(Disconnected) as ended:
+            await session.call("echo")
+        assert ended.value.details == {"status": status, "state": "not_sent"}
+        assert not session.connected
 
 
 async def test_what_is_no_mcp_server_is_told_with_its_status(serve_http: ServeHttp) -> None:

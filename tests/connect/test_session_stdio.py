@@ -47,7 +47,7 @@ async def test_a_server_of_the_sdk_comes_up_in_the_new_era(child: Child) -> None
 
 async def test_a_server_that_starts_slower_than_the_probe_limit_still_comes_up_in_its_own_era(child: Child) -> None:
     async with McpSession(child("real_server", "1"), probe_limit=0.2) as session:
-        assert session.protocol in {"2026-07-28", "2025-11-25"}
+        assert session.era == "modern"
         assert (await session.call("add", {"a": 1, "b": 2})).structured == {"result": 3}
 
 
@@ -219,6 +219,19 @@ async def test_fr_27_a_declared_capability_that_is_missing_costs_only_itself(chi
             assert (await session.call("echo")).texts == ("{}",)
 
 
+async def test_fr_27_an_odd_item_or_tool_costs_only_itself(child: Child) -> None:
+    async with McpSession(child("odd_answers")) as session:
+        listed = await session.list_tools()
+        assert [tool.raw for tool in listed.tools] == [
+            {"name": "good", "inputSchema": {"type": "object"}, "vendor": {"kept": None}}
+        ]
+        assert listed.unusable == {"bad": "has no inputSchema", "#2": "is int, not an object"}
+        result = await session.call("good")
+        assert result.texts == ("seen",)
+        assert result.raw["vendor"] == 1
+        assert result.content[0] == {"type": "hologram", "beams": 3}
+
+
 # Failures to connect
 
 
@@ -255,8 +268,9 @@ async def test_a_missing_program_says_so_and_starts_nothing() -> None:
 
 async def test_a_server_that_never_answers_fails_at_the_limit_and_is_ended(child: Child) -> None:
     session = McpSession(child("never_answers"), probe_limit=0.1, start_timeout=0.5)
-    with anyio.fail_after(10), pytest.raises(ConnectError, match=r"no answer to the handshake within 0\.5 s"):
+    with anyio.fail_after(10), pytest.raises(ConnectError, match=r"no answer to the handshake within 0\.5 s") as late:
         await session.start()
+    assert late.value.protocol == "2025-11-25"
 
 
 # Life and end
@@ -327,6 +341,19 @@ async def test_closing_ends_a_start_that_is_under_way(child: Child) -> None:
             tasks.start_soon(start)
             await anyio.sleep(0.3)
             await session.aclose()
+
+
+async def test_who_waits_for_the_end_is_told_how_it_came(child: Child, tmp_path: Path) -> None:
+    async with McpSession(child("drops_after_effect", str(tmp_path / "book"))) as session:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+
+                async def pay() -> None:
+                    with pytest.raises(Disconnected):
+                        await session.call("pay")
+
+                tasks.start_soon(pay)
+                assert await session.ended() == "it exited with code 7"
 
 
 async def test_a_call_over_its_limit_is_a_timeout_of_unknown_outcome_and_the_session_lives(child: Child) -> None:

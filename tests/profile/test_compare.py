@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from hotplug.profile.compare import No, Schema, Unproven, Yes, accepts_all, restrict
+from hotplug.profile.compare import No, Schema, Unproven, Yes, accepts_all, restrict, seal
 
 TEXT: Schema = {"type": "string"}
 WHOLE: Schema = {"type": "integer"}
@@ -297,7 +297,7 @@ def fits(schema: Any, value: Any) -> bool | None:
 
 
 RELAXED = settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -349,3 +349,30 @@ def test_yes_is_never_wrong_about_a_schema_and_a_changed_one(
     changed.setdefault("$defs", {"d": True})
     _check(schema, changed, values)
     _check(changed, schema, values)
+
+
+@RELAXED
+@given(
+    roots().filter(lambda schema: "allOf" not in json.dumps(schema)),
+    roots().filter(lambda schema: "allOf" not in json.dumps(schema)),
+    st.lists(VALUES, min_size=20, max_size=40),
+)
+def test_yes_is_never_wrong_about_named_fields_only(wider: Any, narrower: Any, values: list[Any]) -> None:
+    for left, right in ((wider, narrower), (wider, wider), (seal(wider), wider)):
+        if accepts_all(left, right, named_only=True) == Yes():
+            for value in values:
+                assert fits(left, value) is not False or fits(seal(right), value) is not True, (value, left, right)
+
+
+def test_sealing_refuses_what_isnt_named_and_leaves_maps_open() -> None:
+    schema = obj(
+        a=obj(b=TEXT),
+        free={"type": "object"},
+        table=obj("", {"additionalProperties": TEXT}, c=TEXT),
+        both={"allOf": [obj(d=TEXT), obj(e=TEXT)]},
+    )
+    sealed = Draft202012Validator(seal(schema))
+    for value in ({"a": {"b": ""}}, {"free": {"x": 1}}, {"table": {"x": ""}}, {"both": {"d": "", "e": "", "f": 1}}):
+        assert sealed.is_valid(value), value
+    for value in ({"x": 1}, {"a": {"x": 1}}):
+        assert not sealed.is_valid(value), value

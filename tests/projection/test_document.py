@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from hotplug.errors import ProjectionError
-from hotplug.projection.document import Failure, Source, digest, json_schema, parse, read, tool_list
+from hotplug.projection.document import Failure, Source, digest, json_schema, parse
+from hotplug.projection.located import put
 
 SCHEMA = Path(__file__).parents[2] / "schemas" / "projection.schema.json"
 
@@ -204,20 +205,20 @@ def test_failure_goes_by_the_declared_rule_only() -> None:
     assert not Failure(flag=False).failed(True, "fine")
 
 
-def test_a_document_and_its_tool_list_are_read_from_files(tmp_path: Path) -> None:
-    path = tmp_path / "caldav.yaml"
-    path.write_text(TEXT, encoding="utf-8")
-    assert read(path).file == "caldav.yaml"
-    with pytest.raises(ProjectionError, match=r"caldav\.tools\.json.*can't be read"):
-        tool_list(path)
-    beside = tmp_path / "caldav.tools.json"
-    beside.write_text('{"tools": [{"name": "a"}]}', encoding="utf-8")
-    assert tool_list(path) == ({"name": "a"},)
-    beside.write_text('[{"nom": "a"}]', encoding="utf-8")
-    with pytest.raises(ProjectionError, match="not a list of tools"):
-        tool_list(path)
-    with pytest.raises(ProjectionError, match="can't be read"):
-        read(tmp_path / "missing.yaml")
+def test_a_digest_is_written_without_touching_the_rest() -> None:
+    value = "sha256:" + "a" * 64
+    text = f"# kept\n{TEXT}"
+    once = put(text, ["upstream", "tools"], value)
+    assert once.replace(f'tools: "{value}", ', "") == text
+    assert parse(once).document.upstream.tools == value
+    other = "sha256:" + "b" * 64
+    assert put(once, ["upstream", "tools"], other) == once.replace(value, other)
+    block = put("upstream:\n  package: x  # é😀\n  versions: y\nz: 1\n", ["upstream", "tools"], "t")
+    assert block == 'upstream:\n  tools: "t"\n  package: x  # é😀\n  versions: y\nz: 1\n'
+    assert put("a: b  # é😀\nc: {}\n", ["c", "d"], "e") == 'a: b  # é😀\nc: {d: "e"}\n'
+    for path in (["missing", "x"], ["upstream"], ["version", "x"]):
+        with pytest.raises(ProjectionError):
+            put(text, path, "v")
 
 
 def test_the_worst_documents_are_refused_quickly() -> None:

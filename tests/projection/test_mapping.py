@@ -116,6 +116,7 @@ def test_a_registered_function_is_called_and_counts_as_reading_its_argument_only
     assert made.apply({"start": "2026-06-11T17:00:00"}) == {"at": "2026-06-11T17:00:00Z"}
     assert made.reads().input == {"start": True}
     assert made.reads().bindings == {}
+    assert mapping("$big()", functions={"big": lambda: [2**60 + 1]}).apply({}) == [str(2**60 + 1)]
 
 
 def test_a_refusal_by_a_function_is_passed_on_and_any_other_failure_is_internal() -> None:
@@ -245,3 +246,13 @@ def test_a_template_names_the_leaf_that_fails() -> None:
     template = Template({"a": {"b": "c + 1"}}, lambda *path: "x.yaml " + ".".join(path))
     with pytest.raises(Internal, match=r"x\.yaml a\.b"):
         template.apply({"c": "x"})
+
+
+def test_answers_of_repeated_calls_keep_their_item_and_an_empty_one_adds_nothing() -> None:
+    lists = [
+        {"item": "home", "answer": []},
+        {"item": "work", "answer": [{"uid": "a"}, {"uid": "b"}]},
+    ]
+    gathered = mapping('[$lists.($c := item; answer.{"uid": uid, "calendar": $c})]')
+    assert gathered.apply({}, {"lists": lists}) == [{"uid": "a", "calendar": "work"}, {"uid": "b", "calendar": "work"}]
+    assert gathered.apply({}, {"lists": lists[:1]}) == []

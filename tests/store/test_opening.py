@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hotplug.errors import ConfigError, StoreError
-from hotplug.store import Fresh, memory, open_store
-from hotplug.store.schema import APPLICATION_ID, MIGRATIONS
+from hotplug.store import Fresh, InFlight, memory, open_store, schema
+from hotplug.store.schema import MIGRATIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -74,21 +75,41 @@ async def test_the_sealing_key_is_made_once(url: str, start: Callable[..., Any])
         assert len({key, one.sealing_key(), two.sealing_key()}) == 3
 
 
-def test_a_database_of_a_newer_version_is_refused_and_untouched(url: str, tmp_path: Path) -> None:
+async def test_a_database_of_a_newer_version_is_refused_and_untouched(url: str, tmp_path: Path) -> None:
     path = tmp_path / "store.db"
+    await open_store(url).aclose()
     database = sqlite3.connect(path)
-    database.execute("CREATE TABLE of_the_future (x)")
-    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    database.commit()
     database.close()
     path.chmod(0o644)
-    before = path.read_bytes()
+    before = {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()}
     with pytest.raises(StoreError, match=rf"version {len(MIGRATIONS) + 1}.*up to {len(MIGRATIONS)}"):
         open_store(url)
-    assert path.read_bytes() == before
+    assert {found: found.read_bytes() for found in tmp_path.rglob("*") if found.is_file()} == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
-    assert [found.name for found in tmp_path.iterdir()] == ["store.db"]
+
+
+async def test_what_is_past_its_retention_goes_at_the_next_opening(url: str) -> None:
+    async with open_store(url, clock=lambda: 0.0) as store:
+        await store.begin("p", "o", "k", "d")
+    await open_store(url, clock=lambda: 25 * 3600.0).aclose()
+    async with open_store(url, clock=lambda: 0.0) as store:
+        assert isinstance(await store.begin("p", "o", "k", "d"), Fresh)
+
+
+def test_a_migration_that_fails_leaves_the_version_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    schema.migrate(database)
+    broken = (*MIGRATIONS, ("CREATE TABLE more (x)", "CREATE TABLE more (x)"))
+    monkeypatch.setattr(schema, "MIGRATIONS", broken)
+    with pytest.raises(sqlite3.OperationalError, match="already exists"):
+        schema.migrate(database)
+    assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    assert database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'more'").fetchone() == (0,)
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE more (x)",)))
+    schema.migrate(database)
+    assert database.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+    database.close()
 
 
 def test_a_file_of_another_program_is_refused_and_untouched(url: str, tmp_path: Path) -> None:
@@ -131,3 +152,21 @@ async def test_a_closed_store_says_so(url: str) -> None:
     await store.aclose()
     with pytest.raises(StoreError, match="closed"):
         await store.begin("p", "o", "k", "d")
+
+
+async def test_a_store_closes_in_a_cancelled_scope_and_gives_up_its_lease(url: str, tmp_path: Path) -> None:
+    with anyio.CancelScope() as scope:
+        async with open_store(url):
+            scope.cancel()
+            await anyio.sleep(1)
+    assert scope.cancelled_caught
+    assert list((tmp_path / "store.db-owners").glob("*.lease")) == []
+
+
+async def test_a_store_reached_by_a_link_is_the_same_store(url: str, tmp_path: Path) -> None:
+    async with open_store(url) as store:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "link.db").symlink_to(tmp_path / "store.db")
+        async with open_store(f"sqlite:///{tmp_path}/elsewhere/link.db") as linked:
+            assert isinstance(await store.begin("p", "o", "k", "d"), Fresh)
+            assert isinstance(await linked.begin("p", "o", "k", "d"), InFlight)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from datetime import timedelta
+from pathlib import Path
 
 import anyio
 import pytest
@@ -144,17 +147,36 @@ async def test_of_many_waiters_one_takes_a_forgotten_attempt_over(url: str, quer
 
 async def test_a_cancelled_begin_leaves_nothing_in_flight(url: str) -> None:
     async with open_store(url + "?durability=full") as store:
-        for number in range(10):
+        for number in range(20):
             key = str(number)
-            with anyio.CancelScope() as scope:
-                scope.cancel()
-                await store.begin(*WHO, key, "d")
-                await anyio.lowlevel.checkpoint()
-            assert scope.cancelled_caught
+            task = asyncio.create_task(store.begin(*WHO, key, "d"))
+            for _ in range(number):
+                await asyncio.sleep(0.0002)
+            task.cancel()
+            answer = (await asyncio.gather(task, return_exceptions=True))[0]
+            if isinstance(answer, Fresh):
+                continue
+            assert isinstance(answer, asyncio.CancelledError)
             begun = await store.begin(*WHO, key, "d")
             if isinstance(begun, InFlight):
                 begun = await store.wait(begun, 5)
             assert isinstance(begun, Fresh)
+
+
+@pytest.mark.parametrize("query", ["", "?durability=full"])
+async def test_an_attempt_is_ended_in_a_cancelled_scope_while_another_writes(
+    url: str, tmp_path: Path, query: str
+) -> None:
+    async with open_store(url + query) as store:
+        fresh = await begin_fresh(store)
+        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            asyncio.get_running_loop().call_later(0.02, other.rollback)
+            await store.finish(fresh.token, {"n": 1})
+        other.close()
+        assert await store.begin(*WHO, "k", "d") == Finished({"n": 1}, is_error=False)
 
 
 async def test_an_outcome_that_is_no_json_is_refused_and_the_attempt_stays_open() -> None:

@@ -1,6 +1,7 @@
 """What the tests run in other processes; each prints JSON, one value a line.
 
 hold URL KEY ATOMIC        begin, and stay until a line comes or a signal does; then finish
+fork URL KEY                  begin, fork a child, and both stay until their input ends
 tear URL KEY               begin atomically, write effect and outcome in a transaction, and stay before its commit
 call URL ATOMIC EFFECTS CALLS KEYS   so many calls at once, spread over keys; each does its effect if it is to
 append URL STREAM COUNT    wait for a line, then append events
@@ -36,6 +37,15 @@ async def hold(url: str, key: str, atomic: str) -> None:
         assert isinstance(begun, Fresh)
         await store.finish(begun.token, {"by": "the other"})
         say("finished")
+
+
+async def fork(url: str, key: str) -> None:
+    store = open_store(url)
+    begun = await store.begin("p", "calendar.create", key, "d")
+    if os.fork():
+        say(type(begun).__name__)
+    os.read(0, 1)
+    os._exit(0)
 
 
 async def tear(url: str, key: str) -> None:
@@ -95,5 +105,5 @@ async def seal(url: str) -> None:
 
 
 if __name__ == "__main__":
-    acts = {"hold": hold, "tear": tear, "call": call, "append": append, "seal": seal}
+    acts = {"hold": hold, "fork": fork, "tear": tear, "call": call, "append": append, "seal": seal}
     anyio.run(functools.partial(acts[sys.argv[1]], *sys.argv[2:]))

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PROFILES", "Calendar", "Connection", "profile_class"]
 
-PROFILES: Final = {"calendar": "hotplug.catalog.calendar:Calendar", "connection": "hotplug.catalog.connection:Connection"}
+PROFILES: Final = {
+    "calendar": "hotplug.catalog.calendar:Calendar",
+    "connection": "hotplug.catalog.connection:Connection",
+}
 """The profiles of the catalog by name, each as `module:Class`: imported when first used."""
 
 

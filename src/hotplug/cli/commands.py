@@ -1,6 +1,7 @@
 """Which commands there are: name, the module that holds it, and its line in `hotplug --help`.
 
-A command's module has `app`, a `typer.Typer`. Nothing here imports it: the list alone answers `--help`.
+A command's module has `app`, a `typer.Typer` with verbs; one whose only verb has the command's own name is a plain verb
+itself. Nothing here imports it: the list alone answers `--help`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
+    "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
+    "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),
+    "inspect": Command("hotplug.cli.inspect", "Say what a server is, speaks and lacks"),
+    "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),
+    "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),
+    "projection": Command("hotplug.cli.projection", "Draft, check, try, freeze and compare projections"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

@@ -22,7 +22,9 @@ def journey(
     file: Annotated[str, typer.Argument(help="The journey: a YAML document.", show_default=False)],
     on: Annotated[
         list[str],
-        typer.Option("--on", help="A backend: any target, `name=TARGET` to name it. Give it once for each.", show_default=False),
+        typer.Option(
+            "--on", help="A backend: any target, `name=TARGET` to name it. Give it once for each.", show_default=False
+        ),
     ],
 ) -> int:
     """Play FILE on every backend, and say whether they gave the same outcome.
@@ -45,7 +47,9 @@ def journey(
 def exit_code(report: Any) -> int:
     """0 where every backend gave the same outcome, 1 where one failed or differs, 5 where one could not be played."""
     if any(one.error for one in report.backends):
-        return 1 if report.failed and any(cell.status == "failed" for one in report.backends for cell in one.cells) else 5
+        return (
+            1 if report.failed and any(cell.status == "failed" for one in report.backends for cell in one.cells) else 5
+        )
     return 0 if report.same == len(report.backends) else 1
 
 
@@ -59,7 +63,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
 
     if len(document.profiles) != 1:
         raise ConfigError("this build plays journeys over one profile", hint="split the journey")
-    (name, range_), = document.profiles.items()
+    ((name, range_),) = document.profiles.items()
     try:
         profile = profile_class(name)
     except KeyError:
@@ -76,9 +80,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
             async with connect(profile.range(range_), parsed) as connection:
                 link = link_of(connection)
                 described = await connection.describe()
-                outcomes.append(
-                    await play(document, link, name=label, via=_via(described, name), witness=witness)
-                )
+                outcomes.append(await play(document, link, name=label, via=_via(described, name), witness=witness))
         except (ConnectionFailed, HotplugError) as error:
             outcomes.append(BackendOutcome(name=label, target=str(parsed), via="unknown", cells=(), error=str(error)))
     steps = tuple(step.name for step in document.steps)
@@ -87,7 +89,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
         version=document.version,
         digest=document.digest,
         steps=steps,
-        core=tuple(step.name for step in document.steps if step.needs is None),
+        core=document.core,
         backends=tuple(outcomes),
         at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         tool=f"hotplug {version()}",

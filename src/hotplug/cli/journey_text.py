@@ -11,6 +11,8 @@ __all__ = ["cell_text", "report_text"]
 
 _MARKS = {"passed": "✓", "refused": "⊘", "failed": "✗", "absent": "–"}
 _WIDTH = 100
+_FIRST = 26
+_COLUMN = 13
 
 
 def cell_text(cell: Cell) -> str:
@@ -31,11 +33,12 @@ def report_text(report: JourneyReport, *, title: str) -> str:
     """The whole report: the table, a legend, what was refused or failed and why, and the line that counts."""
     names = [one.name for one in report.backends]
     rows = [["step", *names]]
-    for step in report.steps:
-        rows.append([step, *(_cell(one, step) for one in report.backends)])
+    rows.extend([step, *(_cell(one, step) for one in report.backends)] for step in report.steps)
     rows.append(["what is really stored", *(_witnessed(one) for one in report.backends)])
     lines = [title, "", *_table(rows), ""]
-    lines.append("✓ passed (with the code, where being refused is right)   ⊘ refused by the backend   ✗ failed   – absent")
+    lines.append(
+        "✓ passed (with the code, where being refused is right)   ⊘ refused by the backend   ✗ failed   – absent"
+    )
     notes = list(_notes(report))
     if notes:
         lines += ["", *notes]
@@ -45,7 +48,7 @@ def report_text(report: JourneyReport, *, title: str) -> str:
 
 def _cell(backend: BackendOutcome, step: str) -> str:
     if backend.error:
-        return "✗ not connected"
+        return "✗ no connection"
     return next((cell_text(cell) for cell in backend.cells if cell.step == step), "–")
 
 
@@ -53,20 +56,18 @@ def _witnessed(backend: BackendOutcome) -> str:
     seen = [cell.witnessed for cell in backend.cells if cell.witnessed is not None]
     if not seen:
         return "– not looked"
-    return f"✓ {len(seen)} of {len(seen)} right" if all(seen) else f"✗ {sum(seen)} of {len(seen)} right"
+    return f"✓ {len(seen)} right" if all(seen) else f"✗ {len(seen) - sum(seen)} wrong"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     columns = list(zip(*rows, strict=True))
-    first = min(max(len(cell) for cell in columns[0]), 34)
-    widths = [first, *(max(max(len(cell) for cell in column), 12) for column in columns[1:])]
+    widths = [_FIRST, *(min(_COLUMN, max(map(len, column))) for column in columns[1:])]
     lines: list[str] = []
     for number, row in enumerate(rows):
-        wrapped = textwrap.wrap(row[0], widths[0]) or [""]
-        for line, text in enumerate(wrapped):
-            cells = row[1:] if line == 0 else [""] * (len(row) - 1)
-            padded = [f"{text:<{widths[0]}}", *(f"{cell:<{width}}" for cell, width in zip(cells, widths[1:], strict=True))]
-            lines.append("  ".join(padded).rstrip())
+        cells = [textwrap.wrap(cell, width) or [""] for cell, width in zip(row, widths, strict=True)]
+        for line in range(max(map(len, cells))):
+            texts = [cell[line] if line < len(cell) else "" for cell in cells]
+            lines.append("  ".join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip())
         if number == 0 or number == len(rows) - 2:
             lines.append("  ".join("─" * width for width in widths))
     return lines

@@ -38,7 +38,11 @@ class _Root(Noun):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = typer.main.get_command(import_module(entry.module).app)
+        command: Any = typer.main.get_command(import_module(entry.module).app)
+        verbs = getattr(command, "commands", {})
+        if list(verbs) == [cmd_name]:
+            # A module whose only command has the module's own name is a plain verb: `hotplug journey FILE`.
+            command = verbs[cmd_name]
         command.name = cmd_name
         command.short_help = entry.help
         return command

@@ -120,7 +120,8 @@ class Link:
     def extension(self, extension: type[Extension]) -> Any:
         if extension.id not in self.spoken.extensions:
             raise Unsupported(
-                f"{self.channel.target} doesn't declare the extension {extension.id}", details={"extension": extension.id}
+                f"{self.channel.target} doesn't declare the extension {extension.id}",
+                details={"extension": extension.id},
             )
         made = _client_class(extension)()
         made._caller = self
@@ -161,7 +162,8 @@ class Link:
             page = await self.call_wire(poll, request)
             if page.get("missed"):
                 raise HotplugError(
-                    f"events of {flags.name} were missed: the cursor has expired", hint="read the state anew and go on without a cursor"
+                    f"events of {flags.name} were missed: the cursor has expired",
+                    hint="read the state anew and go on without a cursor",
                 )
             for raw in cast("list[dict[str, Any]]", page["events"]):
                 record = EventRecord.model_validate(raw)
@@ -196,7 +198,9 @@ def _content(name: str, reply: Reply) -> Mapping[str, Any]:
         if isinstance(code, str) and isinstance(message, str):
             details = body.get("details")
             raise failure(code, message, cast("Mapping[str, Any]", details) if isinstance(details, Mapping) else None)
-        raise Internal(f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]})
+        raise Internal(
+            f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]}
+        )
     if reply.content is None:
         raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
     return reply.content

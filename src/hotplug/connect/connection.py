@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from hotplug.connect.failures import explain, refusal, unpacked
+from hotplug.connect.failures import advice, explain, refusal, unpacked
 from hotplug.connect.launch import HttpLaunch, Launch, ObjectLaunch, StdioLaunch
 from hotplug.connect.negotiation import Era, EraChoice, negotiate
 from hotplug.connect.upstream_log import UpstreamLog
@@ -30,7 +30,7 @@ Transport: TypeAlias = Literal["stdio", "http", "memory"]
 _CLOSE_LIMIT: Final = 10.0
 
 
-class ExitedAtProbe(Exception):  # noqa: N818 - a finding, no fault
+class ExitedAtProbe(Exception):
     """The child ended at the first request that it didn't know."""
 
 
@@ -71,6 +71,7 @@ class Connection:
         self._handshake: Exchange | None = None
         self._up = asyncio.Event()
         self._died = False
+        self._tried: str | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -103,29 +104,42 @@ class Connection:
             # The handshake has its own limit; this one holds what comes before it (an object's own start).
             limit = self._start_timeout + _CLOSE_LIMIT
             await asyncio.wait({self._task, up}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-            if self._up.is_set() and not self.lost:
-                return
-            if not self._task.done() and not self._up.is_set():
-                self.cause = TimeoutError(self._silence())
+        except BaseException:
+            await end_task(self._task)
+            raise
         finally:
             up.cancel()
-            if not self._up.is_set() or self.lost:
-                await end_task(self._task)
+        if self._up.is_set() and not self.lost:
+            return
+        if not self._task.done() and not self._up.is_set():
+            self.cause = TimeoutError(self._silence())
+        await end_task(self._task)
         cause = self.cause or ConnectError("the connection ended during the handshake")
         found = unpacked(cause)
         if isinstance(found, ConfigError):
             raise found
-        if self._died and self.child is not None and not self.child.answered and era == "auto":
+        at_probe = self._died and self.child is not None and not self.child.answered and era != "legacy"
+        # A cause that is known and has nothing to do with the probe would only come again, and starts are slow.
+        if at_probe and advice(self.log) is None:
             raise ExitedAtProbe
         raise self._failure(found) from cause
+
+    def abort(self) -> None:
+        """Ends it at once, also while it is still being opened."""
+        self.stop.set()
+        if self._task is not None:
+            self._task.cancel()
 
     async def end(self) -> None:
         """Ends it, from any task; returns when its child has ended too."""
         self.stop.set()
         if self._task is None:
             return
-        done, _ = await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
-        if not done:
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
+        if not self._task.done():
             await end_task(self._task)
 
     async def _live(self, era: EraChoice) -> None:
@@ -135,12 +149,14 @@ class Connection:
             async with AsyncExitStack() as stack:
                 session = await self._open(stack, era)
                 if self.era is None:
-                    stopped = asyncio.create_task(self._cancel_on_stop(asyncio.current_task()))
                     try:
+                        # A server that is known to answer the probe is waited for: it may only be slow to start.
+                        limit = self._probe_limit if era == "auto" else self._start_timeout
                         with anyio.move_on_after(self._start_timeout) as scope:
-                            self.era = await negotiate(session, era, probe_limit=self._probe_limit, halt=self._halt)
+                            self.era = await negotiate(
+                                session, era, probe_limit=limit, halt=self._halt, trying=self._trying
+                            )
                     finally:
-                        stopped.cancel()
                         # Before it is asked to end: whether it ended by itself.
                         self._died = self.child is not None and self.child.lost
                     if scope.cancelled_caught:
@@ -157,6 +173,8 @@ class Connection:
     async def _open(self, stack: AsyncExitStack, era: EraChoice) -> ClientSession:
         from mcp import ClientSession
         from mcp_types import Implementation
+
+        from hotplug.connect.capture import CapturingDispatcher
 
         client = Implementation(name="hotplug", version=_version())
         if isinstance(self.launch, ObjectLaunch):
@@ -179,8 +197,15 @@ class Connection:
             http = await stack.enter_async_context(target_client(self.launch.headers))
             read, write = await stack.enter_async_context(streamable_http_client(self.launch.url, http_client=http))
         return await stack.enter_async_context(
-            ClientSession(read, write, client_info=client, message_handler=cast("Any", self._on_message))
+            ClientSession(
+                dispatcher=CapturingDispatcher(read, write),
+                client_info=client,
+                message_handler=cast("Any", self._on_message),
+            )
         )
+
+    def _trying(self, version: str) -> None:
+        self._tried = version
 
     def _halt(self, last: bool) -> None:
         """Ends the negotiation where no other handshake could do better."""
@@ -192,13 +217,6 @@ class Connection:
         if exchange.status == 401 or (last and exchange.status == 403):
             raise AuthError(refusal(exchange.status, exchange.challenge))
 
-    async def _cancel_on_stop(self, task: asyncio.Task[Any] | None) -> None:
-        """A handshake under way ends when it is told to, not when the server answers."""
-        await self.stop.wait()
-        # A lost child ends the handshake by itself, with a cause.
-        if task is not None and not (self.child is not None and self.child.lost):
-            task.cancel()
-
     def _silence(self) -> str:
         return f"no answer to the handshake within {self._start_timeout:g} s"
 
@@ -209,7 +227,7 @@ class Connection:
             self.mask(f"can't connect to {self.name}: {text}"),
             target=self.name,
             transport=self.transport,
-            protocol=cause.protocol if isinstance(cause, ConnectError) else None,
+            protocol=(cause.protocol if isinstance(cause, ConnectError) else None) or self._tried,
             log=self.log.tail(),
             hint=hint,
         )
@@ -217,8 +235,12 @@ class Connection:
 
 async def end_task(task: asyncio.Task[None]) -> None:
     """Cancels a task and waits for its end."""
+    import anyio
+
     task.cancel()
-    await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
+    # Bounded, so it may hold against a cancellation of the caller: what it waits for is the end of a child.
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
     if task.done() and not task.cancelled():
         task.exception()
 

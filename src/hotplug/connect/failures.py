@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hotplug.connect.stdio import Child
     from hotplug.connect.upstream_log import UpstreamLog
 
-__all__ = ["explain", "refusal", "unpacked"]
+__all__ = ["advice", "explain", "refusal", "unpacked"]
 
 _HINTS: Final = (
     ("No module named 'mcp.server.fastmcp'", "it was written for mcp 1.x: uvx --with 'mcp<2' PACKAGE"),
@@ -61,8 +61,7 @@ def explain(
         if log.first_noise and not child.answered:
             words += f"; it wrote to its standard output what is no message: {log.first_noise}"
             hint = hint or "is it an MCP server on standard streams?"
-        lines = "\n".join(log.tail())
-        hint = hint or next((advice for sign, advice in _HINTS if sign in lines), None)
+        hint = hint or advice(log)
     elif exchange is not None and exchange.failure is None and exchange.status is not None:
         if exchange.status >= 400 and not isinstance(error, HotplugError):
             words = f"HTTP {exchange.status}" + ("" if words == "Server returned an error response" else f", {words}")
@@ -71,6 +70,12 @@ def explain(
         elif exchange.status == 404 or exchange.content_type.startswith("text/html"):
             hint = hint or "is the path right? it is often /mcp"
     return words, hint
+
+
+def advice(log: UpstreamLog) -> str | None:
+    """What to do about a known cause that the server's last lines show."""
+    lines = "\n".join(log.tail())
+    return next((words for sign, words in _HINTS if sign in lines), None)
 
 
 def refusal(status: int, challenge: str | None) -> str:

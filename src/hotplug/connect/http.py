@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -21,10 +22,25 @@ from weakref import WeakKeyDictionary
 import httpx2
 from mcp_types import CONNECTION_CLOSED
 
+from hotplug.connect.masking import mask_url
+
 __all__ = ["EXCHANGE", "Exchange", "target_client"]
 
 _CONNECT_TIMEOUT: Final = 10.0
 _DELETE_TIMEOUT: Final = 2.0
+
+
+class _MaskUrls(logging.Filter):
+    """The client logs each request's URL, and some servers take their key in it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Masks the URLs among the arguments; lets every record through."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(mask_url(str(each)) if isinstance(each, httpx2.URL) else each for each in record.args)
+        return True
+
+
+logging.getLogger("httpx2").addFilter(_MaskUrls())
 
 
 @dataclass(slots=True)

@@ -108,13 +108,19 @@ def base_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]
 
 
 async def launch_of(
-    target: Target, *, secrets: Secrets | None = None, files: tuple[ServersFile, ...] = (), thread: str | None = None
+    target: Target,
+    *,
+    secrets: Secrets | None = None,
+    files: tuple[ServersFile, ...] = (),
+    name: str | None = None,
+    thread: str | None = None,
 ) -> Launch:
     """What a target starts or reaches.
 
     Args:
         secrets: Where secret values come from; default: none are held, each is refused.
         files: Where names without a file are looked up, in this order.
+        name: The server's name in secrets' places, where the target itself has none; default: the target as written.
         thread: For whom, when a secret's places ask for it.
 
     Raises:
@@ -124,14 +130,16 @@ async def launch_of(
     held_by = secrets or NoSecrets()
     match target:
         case NamedTarget():
-            return await launch_of(find_server(target, files), secrets=secrets, files=files, thread=thread)
+            return await launch_of(find_server(target, files), secrets=secrets, files=files, name=name, thread=thread)
         case EntryTarget():
-            return await _launch(target.launch, held_by, Destination(server=target.name, thread=thread))
+            return await _launch(
+                target.launch, held_by, Destination(server=target.name or name or str(target), thread=thread)
+            )
         case CommandTarget() | HttpTarget():
-            return await _launch(target, held_by, Destination(server=str(target), thread=thread))
+            return await _launch(target, held_by, Destination(server=name or str(target), thread=thread))
         case PackageTarget():
             command = CommandTarget(package_argv(target), target.env)
-            return await _launch(command, held_by, Destination(server=str(target), thread=thread))
+            return await _launch(command, held_by, Destination(server=name or str(target), thread=thread))
         case PythonTarget(object=None):
             return StdioLaunch((sys.executable, str(_existing(target.source))), base_environment())
         case PythonTarget():

@@ -67,7 +67,7 @@ def _raise_for_status(error: MCPError, live: Connection, exchange: Exchange, wha
                 transport="http",
                 protocol=live.session.protocol_version if live.session else None,
             ) from None
-        case 404 if live.era == "legacy":
+        case 400 | 404 if live.era == "legacy" and (status == 404 or "session" in error.message.lower()):
             # Its session is gone, and with it this connection; the request was refused, not begun.
             live.stop.set()
             raise Disconnected(

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 
 from hotplug.errors import ConnectionFailed, Internal, InvalidArgument, Undeclared, Unsupported, failure
 
-__all__ = ["RawResult", "RpcError", "ToolList", "UpstreamTool"]
+__all__ = ["RawResult", "RpcError", "ToolList", "UpstreamTool", "read_tools"]
 
 _TEXT_LIMIT: Final = 4000
 
@@ -48,7 +48,11 @@ class RawResult:
     @property
     def content(self) -> tuple[Mapping[str, Any], ...]:
         """The content items as received."""
-        return tuple(self.raw.get("content") or ())
+        content: Any = self.raw.get("content")
+        if not isinstance(content, list):
+            return ()
+        items = cast("list[Any]", content)
+        return tuple(cast("dict[str, Any]", item) for item in items if isinstance(item, dict))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -127,11 +131,13 @@ class ToolList:
         tools: In the server's order.
         complete: Whether every page was read.
         problem: Why not.
+        unusable: Entries that are no tools, by name or place, with the reason; the others are not touched by them.
     """
 
     tools: tuple[UpstreamTool, ...]
     complete: bool = True
     problem: str | None = None
+    unusable: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def get(self, name: str) -> UpstreamTool | None:
         """The tool of that name."""
@@ -140,6 +146,28 @@ class ToolList:
     def as_wire(self) -> list[dict[str, Any]]:
         """The entries in the shape of the wire."""
         return [dict(tool.raw) for tool in self.tools]
+
+
+def read_tools(page: Mapping[str, Any]) -> tuple[list[UpstreamTool], dict[str, str]]:
+    """The tools of one page as received, and what in it is no tool, with the reason."""
+    listed: Any = page.get("tools")
+    if not isinstance(listed, list):
+        return [], {"tools": f"is {type(listed).__name__}, not a list"}
+    tools: list[UpstreamTool] = []
+    unusable: dict[str, str] = {}
+    for index, entry in enumerate(cast("list[Any]", listed)):
+        if not isinstance(entry, dict):
+            unusable[f"#{index}"] = f"is {type(entry).__name__}, not an object"
+            continue
+        table = cast("dict[str, Any]", entry)
+        name, schema = table.get("name"), table.get("inputSchema")
+        if not isinstance(name, str) or not name:
+            unusable[f"#{index}"] = "has no name"
+        elif not isinstance(schema, dict):
+            unusable[name] = "has no inputSchema"
+        else:
+            tools.append(UpstreamTool(name, table))
+    return tools, unusable
 
 
 def _of_body(body: Any) -> ConnectionFailed | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
@@ -16,7 +17,7 @@ from hotplug.connect.connection import Connection, ExitedAtProbe, Transport, end
 from hotplug.connect.launch import Launch, ObjectLaunch, launch_of
 from hotplug.connect.negotiation import Era, EraChoice, remember_era, remembered_era
 from hotplug.connect.outcome import raise_if_gone
-from hotplug.connect.results import RawResult, RpcError, ToolList, UpstreamTool
+from hotplug.connect.results import RawResult, RpcError, ToolList, UpstreamTool, read_tools
 from hotplug.connect.secrets import Secrets
 from hotplug.connect.serversfile import ServersFile
 from hotplug.connect.target import Target, parse_target
@@ -33,10 +34,12 @@ __all__ = ["McpSession", "Progress"]
 Progress: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None]]
 """Called with progress, total and message of a running call."""
 
+_logger = logging.getLogger("hotplug.connect")
 _PAGES: Final = 1000
 _LISTEN_LIMIT: Final = 2.0
 _RELISTEN: Final = (1.0, 2.0, 5.0, 15.0, 30.0)
 _TIMEOUT_CODE: Final = -32001
+_METHOD_NOT_FOUND: Final = -32601
 
 
 class McpSession:
@@ -47,11 +50,13 @@ class McpSession:
         era: `auto` (probe, or what was found before for this target), `legacy` or `modern`.
         secrets: Where the secrets that the target names come from.
         files: Configuration files in which names are looked up.
-        name: What the server is called in messages; default: the target.
+        name: What the server is called in messages, and for secrets where its entry has no name; default: the target.
+        thread: For whom, where a secret's places ask for it.
         probe_limit: Seconds of silence after which the new era's probe counts as unanswered.
         start_timeout: Seconds until the handshake must be done; a package may have to be downloaded first.
         call_timeout: Seconds that a call may take when it doesn't say; `None` for no limit.
-        on_notification: Called with method and params of each of the server's notifications.
+        on_notification: Called with method and params of each of the server's notifications; in process it must not
+            wait for calls of this session.
         on_log: Called with each line of a child's standard error, masked.
     """
 
@@ -72,6 +77,7 @@ class McpSession:
     ) -> None:
         self.target: Target = parse_target(target)
         self.name = name or str(self.target)
+        self._given_name = name
         self._era: EraChoice = era
         self._secrets = secrets
         self._files = files
@@ -88,6 +94,7 @@ class McpSession:
         self._listing = asyncio.Lock()
         self._closed = False
         self._tools: ToolList | None = None
+        self._tool_names: frozenset[str] = frozenset()
         self._tools_stale = False
         self._tools_until: float | None = None
         self.generation = 0
@@ -117,7 +124,9 @@ class McpSession:
             if self.connected:
                 return
             await self._end_live()
-            launch = await launch_of(self.target, secrets=self._secrets, files=self._files, thread=self._thread)
+            launch = await launch_of(
+                self.target, secrets=self._secrets, files=self._files, name=self._given_name, thread=self._thread
+            )
             key = None if isinstance(launch, ObjectLaunch) else self._key()
             era = self._era
             if era == "auto" and key is not None:
@@ -145,7 +154,7 @@ class McpSession:
         """Ends the session and its child, from any task, any number of times; returns when both have ended."""
         self._closed = True
         if self._opening is not None:
-            self._opening.stop.set()
+            self._opening.abort()
         async with self._starting:
             await self._end_live()
 
@@ -153,6 +162,17 @@ class McpSession:
     def connected(self) -> bool:
         """Whether calls can be sent."""
         return self._live is not None and not self._live.lost
+
+    async def ended(self) -> str:
+        """Waits until the present connection has ended, and says how: for who restarts it.
+
+        Over HTTP a connection ends only when the server says so or it is closed; what breaks are single requests.
+        """
+        if self._live is None:
+            return "it is not connected"
+        live = self._live
+        await live.stop.wait()
+        return live.ending()
 
     async def _connect(self, launch: Launch, era: EraChoice) -> Connection:
         live = Connection(
@@ -248,7 +268,7 @@ class McpSession:
             Disconnected: The connection ended.
         """
         async with self._listing:
-            if self._tools is not None and not refresh and not self._outdated():
+            if self._tools is not None and self._tools.complete and not refresh and not self._outdated():
                 return self._tools
             session, live = self._sendable()
             await self._watch_tools(live, session)
@@ -256,7 +276,7 @@ class McpSession:
             self._tools_stale = False
             listed, ttl_ms = await self._read_pages(live, session)
             self._tools = listed
-            self._tools_stale = self._tools_stale or not listed.complete
+            self._tool_names = frozenset(tool.name for tool in listed.tools)
             self._tools_until = time.monotonic() + ttl_ms / 1000 if ttl_ms else None
             return listed
 
@@ -268,36 +288,50 @@ class McpSession:
         from mcp_types import PaginatedRequestParams
         from pydantic import ValidationError
 
-        tools: list[UpstreamTool] = []
-        seen: set[str] = set()
+        tools: dict[str, UpstreamTool] = {}
+        unusable: dict[str, str] = {}
         cursor: str | None = None
         ttl_ms = 0
         problem: str | None = None
-        with self._noting(live) as exchange:
-            for number in range(1, _PAGES + 1):
+        for number in range(1, _PAGES + 1):
+            with self._noting(live) as noted:
+                dropped: set[str] = set()
                 try:
                     params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
                     async with asyncio.timeout(self._call_timeout):
                         page = await session.list_tools(params=params)
-                except (MCPError, ValidationError, TimeoutError) as error:
+                    raw = noted.captured[-1] if noted.captured else page.model_dump(by_alias=True, mode="json")
+                    # The SDK leaves out what the revision forbids (an x-mcp-header that can't be sent).
+                    dropped = {str(name) for name in _names(raw)} - {tool.name for tool in page.tools}
+                except ValidationError as error:
+                    if not noted.captured:
+                        problem = f"page {number} of the tools isn't one: {live.mask.line(_first_line(error))}"
+                        break
+                    raw = noted.captured[-1]
+                except (MCPError, TimeoutError) as error:
                     if isinstance(error, MCPError):
-                        raise_if_gone(error, live, exchange, "tools/list")
+                        raise_if_gone(error, live, noted.exchange, "tools/list")
+                        if error.code == _METHOD_NOT_FOUND and number == 1 and "tools" not in self.capabilities:
+                            break  # it has none, and says so
                     problem = f"page {number} of the tools failed: {live.mask.line(_first_line(error))}"
                     break
+            found, bad = read_tools(raw)
+            unusable.update(bad)
+            unusable.update(dict.fromkeys(dropped, "its x-mcp-header is invalid"))
+            for tool in found:
+                if tool.name not in dropped:
+                    tools.setdefault(tool.name, tool)
+            ttl = raw.get("ttlMs")
+            if isinstance(ttl, int) and ttl > 0:
                 # Each page may be the one that expires first.
-                ttl_ms = min(ttl_ms, page.ttl_ms) if ttl_ms and page.ttl_ms else page.ttl_ms or ttl_ms
-                for tool in page.tools:
-                    if tool.name not in seen:
-                        seen.add(tool.name)
-                        tools.append(
-                            UpstreamTool(tool.name, tool.model_dump(by_alias=True, mode="json", exclude_none=True))
-                        )
-                if page.next_cursor is None or page.next_cursor == cursor:
-                    break
-                cursor = page.next_cursor
-            else:
-                problem = f"the list of tools has more than {_PAGES} pages"
-        return ToolList(tuple(tools), problem is None, problem), ttl_ms
+                ttl_ms = min(ttl_ms or ttl, ttl)
+            following = raw.get("nextCursor")
+            if not isinstance(following, str) or following == cursor:
+                break
+            cursor = following
+        else:
+            problem = f"the list of tools has more than {_PAGES} pages"
+        return ToolList(tuple(tools.values()), problem is None, problem, unusable), ttl_ms
 
     async def _watch_tools(self, live: Connection, session: ClientSession) -> None:
         """In the new era notices come only to who listens; the first list is read with the ear already open."""
@@ -312,8 +346,7 @@ class McpSession:
                 await listening.wait()
 
     async def _watch(self, live: Connection, session: ClientSession, listening: asyncio.Event) -> None:
-        from mcp import MCPError
-        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
+        from mcp.client.subscriptions import listen
 
         failures = 0
         while not live.lost:
@@ -325,7 +358,8 @@ class McpSession:
                     failures = 0
                     async for _ in events:
                         self._tools_stale = True
-            except (MCPError, SubscriptionLost, ListenNotSupportedError, TimeoutError):
+            except Exception as error:  # whatever it was, it costs only the notices
+                _logger.debug("listening to %s failed: %s", self.name, live.mask.line(str(error)))
                 if not listening.is_set():
                     # It declared notices and refuses to send them: that is off, its tools are not (FR-27).
                     listening.set()
@@ -379,26 +413,28 @@ class McpSession:
             if self._outdated():
                 await self.list_tools()
                 session, live = self._sendable()
-            if self._tools.complete and self._tools.get(tool) is None:
+            if self._tools.complete and tool not in self._tool_names:
                 raise NotFound(f"{self.name} has no tool {tool!r} any more", hint="list its tools again")
         request, adapter = _call_request(tool, arguments, meta, input_responses, request_state)
         limit = self._call_timeout if timeout is None else timeout
         started = time.monotonic()
-        with self._noting(live) as exchange:
+        with self._noting(live) as noted:
             try:
                 raw = await session.send_request(request, adapter, limit, None, cast("Any", progress))
             except _mcp_error() as error:
                 if error.code == _TIMEOUT_CODE and limit is not None and time.monotonic() - started >= limit * 0.99:
                     details = {"state": "unknown", "timeoutMs": round(limit * 1000)}
                     raise Timeout(f"{tool} gave no answer within {limit:g} s", details=details) from None
-                raise_if_gone(error, live, exchange, tool)
-                message = live.mask(error.message)
-                return RawResult({}, RpcError(error.code, message, error.data))
+                raise_if_gone(error, live, noted.exchange, tool)
+                return RawResult({}, RpcError(error.code, live.mask(error.message), error.data))
             except _validation_error() as error:
-                text = live.mask.line(_first_line(error))
-                details = {"state": "unknown", "problem": text}
-                raise Internal(f"the answer to {tool} is not a tool's result: {text}", details=details) from None
-        return RawResult(cast("dict[str, Any]", raw))
+                if not noted.captured:
+                    text = live.mask.line(_first_line(error))
+                    details = {"state": "unknown", "problem": text}
+                    raise Internal(f"the answer to {tool} is not a tool's result: {text}", details=details) from None
+                # It was done and answered: an item of a kind that the SDK doesn't know is no reason to lose the rest.
+                raw = noted.captured[-1]
+        return RawResult(cast("dict[str, Any]", noted.captured[-1] if noted.captured else raw))
 
     def _sendable(self) -> tuple[ClientSession, Connection]:
         live = self._live
@@ -411,19 +447,29 @@ class McpSession:
         return live.session, live
 
     @contextlib.contextmanager
-    def _noting(self, live: Connection) -> Generator[Exchange | None]:
-        """Notes what HTTP answers to the requests that are sent in this block."""
-        if live.transport != "http":
-            yield None
+    def _noting(self, live: Connection) -> Generator[_Noted]:
+        """Notes the raw answers to what is sent in this block, and what HTTP says to it."""
+        noted = _Noted()
+        if live.transport == "memory":
+            yield noted
             return
-        from hotplug.connect.http import EXCHANGE, Exchange
+        from hotplug.connect.capture import CAPTURED
 
-        exchange = Exchange()
-        token = EXCHANGE.set(exchange)
+        captured = CAPTURED.set(noted.captured)
         try:
-            yield exchange
+            if live.transport == "http":
+                from hotplug.connect.http import EXCHANGE, Exchange
+
+                noted.exchange = Exchange()
+                token = EXCHANGE.set(noted.exchange)
+                try:
+                    yield noted
+                finally:
+                    EXCHANGE.reset(token)
+            else:
+                yield noted
         finally:
-            EXCHANGE.reset(token)
+            CAPTURED.reset(captured)
 
     def _ending(self, live: Connection | None) -> str:
         if self._closed:
@@ -431,6 +477,16 @@ class McpSession:
         if live is None:
             return ""
         return f": {live.ending()}"
+
+
+class _Noted:
+    """What came of the requests of one block: raw answers, and HTTP's."""
+
+    __slots__ = ("captured", "exchange")
+
+    def __init__(self) -> None:
+        self.captured: list[dict[str, Any]] = []
+        self.exchange: Exchange | None = None
 
 
 def _call_request(
@@ -475,6 +531,10 @@ def _validation_error() -> type[Exception]:
     from pydantic import ValidationError
 
     return ValidationError
+
+
+def _names(page: Mapping[str, Any]) -> list[Any]:
+    return [tool.name for tool in read_tools(page)[0]]
 
 
 def _first_line(error: BaseException) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any
 
 from hotplug.catalog.connection import Connection
-from hotplug.declare import Declaration, Finding, available, check
+from hotplug.declare import Declaration, Finding, available, check, routes
 from hotplug.errors import ConnectError, Unsupported
 from hotplug.profile import Extension, Part, Profile
 from hotplug.profile.versions import Range
 
 __all__ = ["Spoken", "Way", "spoken"]
-
-MEMBER_META: Final = "org.classprofiles/member"
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,10 @@ def spoken(
     if missing:
         raise Unsupported(
             f"{target} doesn't offer the facets {', '.join(missing)} of {definition.name}",
-            details={"facets": missing, "without": [definition.facets[one].without for one in missing if one in definition.facets]},
+            details={
+                "facets": missing,
+                "without": [definition.facets[one].without for one in missing if one in definition.facets],
+            },
         )
     for extension, range_ in extensions:
         has = declaration.extensions.get(extension.id)
@@ -108,7 +109,8 @@ def spoken(
                 details={"extension": extension.id},
             )
         known.update(extension.parts)
-    ways = _ways(profile, declaration, tools, known)
+    found = routes(declaration, _members(profile, extensions), tools)
+    ways = {name: Way(route.tool, dict(route.fixed)) for name, route in found.items() if name in known}
     return Spoken(
         profile=definition.name,
         version=card.version,
@@ -123,28 +125,16 @@ def spoken(
 
 def _concerns(finding: Finding, known: Mapping[str, Part]) -> bool:
     """Whether a finding is about what is asked for; a server's other profiles are their own users' concern."""
-    return finding.code != "unknown_profile" and (finding.part is None or "." not in finding.part or finding.part in known)
+    return finding.code != "unknown_profile" and (
+        finding.part is None or "." not in finding.part or finding.part in known
+    )
 
 
-def _ways(
-    profile: type[Profile], declaration: Declaration, tools: Sequence[Mapping[str, Any]], known: Mapping[str, Part]
-) -> dict[str, Way]:
-    members: dict[str, str] = {}
-    names: set[str] = set()
-    for tool in tools:
-        name = str(tool.get("name"))
-        names.add(name)
-        member = cast("Mapping[str, Any]", tool.get("_meta") or {}).get(MEMBER_META)
-        for one in cast("list[Any]", member) if isinstance(member, list) else [member]:
-            if isinstance(one, str):
-                members[one.rpartition("/")[2]] = name
-    found: dict[str, Way] = {}
-    for part in known.values():
-        alias = declaration.aliases.get(part.name)
-        if alias is not None:
-            found[part.name] = Way(alias.tool, dict(alias.fixed))
-        elif part.name in members:
-            found[part.name] = Way(members[part.name])
-        elif part.name in names:
-            found[part.name] = Way(part.name)
+def _members(profile: type[Profile], extensions: Sequence[tuple[type[Extension], Range]]) -> dict[str, str]:
+    """The identity of each part that may be called, by wire name."""
+    found = {name: profile.definition.member(name) for name in profile.definition.all_parts}
+    found |= {name: Connection.definition.member(name) for name in Connection.definition.all_parts}
+    for extension, _ in extensions:
+        major = extension.version.partition(".")[0]
+        found |= {name: f"{extension.id}@{major}/{name}" for name in extension.parts}
     return found

@@ -174,28 +174,29 @@ class _Checker:
                 message = f"{part} is the tool {alias.tool!r}, which isn't listed"
                 yield Finding("alias_tool_missing", part, message, "name a tool that tools/list gives")
                 continue
-            schema: Any = tool.get("inputSchema")
-            names = set(schema.get("properties", ())) if isinstance(schema, dict) else set[str]()
+            schema = cast("Mapping[str, Any]", tool.get("inputSchema") or {})
+            names: Mapping[str, Any] = schema.get("properties", {})
             for argument in alias.fixed:
                 if argument not in names:
                     message = f"{part} fixes {argument!r}, which the tool {alias.tool!r} doesn't take"
                     yield Finding("alias_fixed_unknown", part, message, "fix arguments of the tool only")
 
     def _senses(self) -> Iterator[Finding]:
-        known = [_senses_of(document) for _, document in self._known()]
         for name, claimed in self._declaration.senses.items():
-            limits = [senses[name] for senses in known if name in senses]
-            if not limits and name in SENSES:
-                limits = [SENSES[name]]
-            if limits and all(exceeds(claimed, limit) for limit in limits):
-                most = " or ".join(sorted({f"{limit.independence}, {limit.grade}" for limit in limits}))
-                message = f"{name} is declared as {claimed.independence}, {claimed.grade}; at most it is {most}"
-                yield Finding("sense_overclaimed", None, message, "declare a sense as weak as it is, or not at all")
+            limits = {card.profile: _stated(document).get(name) for card, document in self._known()}
+            for owner, limit in {**limits, "the table": SENSES.get(name)}.items():
+                if limit is not None and exceeds(claimed, limit):
+                    message = (
+                        f"{name} is declared as {claimed.independence}, {claimed.grade};"
+                        f" at most it is {limit.independence}, {limit.grade} (by {owner})"
+                    )
+                    yield Finding("sense_overclaimed", None, message, "declare a sense as weak as it is, or not at all")
+                    break
         yield from self._undeclared_senses()
 
     def _undeclared_senses(self) -> Iterator[Finding]:
         for card, document in self._known():
-            stated = _senses_of(document)
+            stated = {**SENSES, **_stated(document)}
             for name, part in {**_callable(document), **_table(document, "events")}.items():
                 sense = part.get("sense")
                 if not isinstance(sense, str) or sense in stated or sense in self._declaration.senses:
@@ -256,9 +257,10 @@ def _table(document: _Document, key: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", document.get(key, {}))
 
 
-def _senses_of(document: _Document) -> dict[str, Sense]:
+def _stated(document: _Document) -> dict[str, Sense]:
+    """What a profile itself says of senses."""
     stated = _table(document, "senses").items()
-    return {**SENSES, **{name: Sense(str(one.get("independence")), str(one.get("grade"))) for name, one in stated}}
+    return {name: Sense(str(one.get("independence")), str(one.get("grade"))) for name, one in stated}
 
 
 def _order(version: object) -> tuple[int, int, int]:

@@ -49,7 +49,7 @@ FORMATS: Final[Mapping[str, re.Pattern[str]]] = {
 """Patterns that only valid strings of a format match. What doesn't match may be valid all the same."""
 
 
-class TooLarge(Exception):  # noqa: N818 (a bound that comparing catches and turns into a value)
+class TooLarge(Exception):
     """A schema splits into more branches than comparing looks at."""
 
 

@@ -20,7 +20,7 @@ _LONGEST_TEXT: Final = 5000
 _TEXTS: Final = (
     *("a", "", "?", "Zoë", "a b", "A1", "x" * 70, "1", "2026-06-11", "2026-06-11T17:00:00", "2026-06-11T17:00:00Z"),
     *("12:30:00Z", "PT1H", "https://example.com/a", "ada@example.com", "01234567-89ab-cdef-0123-456789abcdef"),
-    *("127.0.0.1", "#/a", "sha256:" + "0" * 64, "a.b", "a-b", "a_b", "1.0.0"),
+    *("127.0.0.1", "#/a", "sha256:" + "0" * 64, "a.b", "a-b", "a_b", "AB-12", "1.0.0"),
 )
 _NEVER: Final = ("", "?")
 """Texts that no format in `FORMATS` allows."""
@@ -108,7 +108,11 @@ class _Examples:
         validators = [_validator(flat, doubtful=False) for flat in flats if flat]
         return (value for value in values if all(validator.is_valid(value) for validator in validators))
 
-    def _texts(self, branch: Branch) -> Iterator[str]:
+    def _texts(self, branch: Branch) -> Iterator[Any]:
+        yield from branch.all("default")
+        yield from (
+            text for texts in branch.all("examples") if isinstance(texts, list) for text in cast("list[Any]", texts)
+        )
         yield from _TEXTS
         lengths = {*self._hints, branch.most("minLength") or 0, branch.least("maxLength") or 0}
         for length in sorted({int(n) + step for n in lengths for step in (-1, 0, 1)}):

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeVar, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
 from pydantic import ConfigDict
-from typing_extensions import NotRequired, Required, TypedDict, Unpack, get_args
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.errors import ProfileError
 from hotplug.profile.fields import Model, Receipt, wire_name
@@ -323,7 +323,9 @@ def read_event(cls: type[Event], attribute: str) -> Part:
     """The part that a decorated event class of a contract defines."""
     flags = cls.part
     if flags is None or flags.name is None:
-        raise ProfileError(f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`')
+        raise ProfileError(
+            f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`'
+        )
     if flags.thread is not None and flags.thread not in {*cls.model_fields}:
         raise ProfileError(
             f"{flags.name}: thread={flags.thread!r} names no field of {cls.__name__}",

@@ -31,7 +31,9 @@ class Shape(Protocol):
     @property
     def schema(self) -> JsonSchema: ...
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
         """The value in Python.
 
         Args:
@@ -91,7 +93,9 @@ class TypedShape:
     def _sensitive(self) -> frozenset[str]:
         return sensitive_fields(self.schema)
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
         context = {"refs": refs} if refs else None
         try:
             text = to_json(value, inf_nan_mode="strings")
@@ -99,7 +103,9 @@ class TypedShape:
             raise InvalidArgument(f"the arguments are not JSON: {error}") from None
         extra = "forbid" if strict else "ignore"
         try:
-            return self._adapter.validate_json(text, strict=True, context=context, extra=extra, by_alias=True, by_name=False)
+            return self._adapter.validate_json(
+                text, strict=True, context=context, extra=extra, by_alias=True, by_name=False
+            )
         except ValidationError as error:
             faults = error.errors(include_url=False, include_context=False)
             reread = _read_json_texts(value, faults) if strict else None
@@ -153,7 +159,9 @@ class DocumentShape:
     def _ref_fields(self) -> bool:
         return any("x-ref" in node for node in subschemas(self.schema))
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
         errors = self._validate(value)
         if errors:
             found = [
@@ -175,7 +183,9 @@ class DocumentShape:
 
     def _changed(self, value: Any, change: Callable[..., str]) -> Any:
         def one(schema: JsonSchema, ref: Any) -> Any:
-            return change(schema["x-ref"], ref, volatile=schema.get("x-volatile") is True) if isinstance(ref, str) else ref
+            return (
+                change(schema["x-ref"], ref, volatile=schema.get("x-volatile") is True) if isinstance(ref, str) else ref
+            )
 
         return map_refs(self.schema, value, one)
 
@@ -188,7 +198,9 @@ def _read_json_texts(value: Any, faults: Sequence[ErrorDetails]) -> tuple[Any, l
 
     A string where the schema allows one raised no fault, so it is never touched.
     """
-    if not faults or any(fault["type"] not in _WANTS_STRUCTURE or not isinstance(fault["input"], str) for fault in faults):
+    if not faults or any(
+        fault["type"] not in _WANTS_STRUCTURE or not isinstance(fault["input"], str) for fault in faults
+    ):
         return None
     copy = json.loads(to_json(value))
     paths: list[str] = []

@@ -28,6 +28,7 @@ __all__ = [
     "Ours",
     "accepted",
     "cleaned",
+    "clears",
     "doubted",
     "moved",
     "not_kept",
@@ -53,6 +54,7 @@ FOREVER: Final = "9999-12-31T23:59:59Z"
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _PAGE: Final = 1000
 """Events that a search gives when it names no limit."""
+_CLEARABLE: Final = frozenset({"title", "description", "location", "status", "freeBusyStatus"})
 _SERIES: Final = "recurrenceRules"
 
 
@@ -119,6 +121,23 @@ def cleaned(fields: Mapping[str, Any]) -> Fields:
             )
         found[name] = text
     return found
+
+
+def clears(given: Mapping[str, Any], changes: Mapping[str, Any]) -> list[str]:
+    """The names in an update's `clear`, each once.
+
+    Raises:
+        InvalidArgument: A name of something that no event can be without, or that the same call sets.
+    """
+    names = list(dict.fromkeys(cast("Iterable[str]", given.get("clear") or ())))
+    for name in names:
+        if name not in _CLEARABLE:
+            raise InvalidArgument(
+                f"clear names {name!r}, which can't be emptied", details={"choices": sorted(_CLEARABLE)}
+            )
+        if name in changes:
+            raise InvalidArgument(f"{name} is both changed and cleared", hint="do one of the two")
+    return names
 
 
 def time_of(given: Mapping[str, Any], keeps: Iterable[str], *, server: str, lost: Sequence[str] = ()) -> Fields:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as Map
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
@@ -24,12 +24,13 @@ from hotplug.projection.document import CoverageState, Source
 from hotplug.projection.fingerprint import Tool, tools_digest
 from hotplug.projection.mapping import UNDEFINED, Function, Mapping, Read, Template
 from hotplug.projection.plan import Call, Plan, compile_plans
+from hotplug.projection.schema import entry, resolve, sample, types_of
+from hotplug.projection.words import is_gate
 
 __all__ = ["Finding", "Row", "check", "matrix"]
 
 Level: TypeAlias = Literal["error", "warning", "note"]
 
-_GATE: Final = re.compile(r"^(?:confirm\w*|acknowledge\w*|force|yes|approved?|i_understand|allow_\w+)$", re.IGNORECASE)
 _KEY: Final = re.compile(r""""((?:\\.|[^"\\])*)"\s*:|'((?:\\.|[^'\\])*)'\s*:""")
 _DEPTH: Final = 3
 _RUNTIME: Final = frozenset({"accept"})
@@ -227,7 +228,7 @@ def _plan(source: Source, plan: Plan, tools: Map[str, Tool], profile: Map[str, A
         return
     schema = cast("dict[str, Any]", part.get("input") or {})
     yield from _unread(source, plan, schema)
-    samples = (_sample(schema, schema, full=True), _sample(schema, schema, full=False))
+    samples = (sample(schema, schema, full=True), sample(schema, schema, full=False))
     for call in plan.calls:
         tool = tools.get(call.tool)
         if tool is not None:
@@ -248,6 +249,7 @@ def _unread(source: Source, plan: Plan, schema: dict[str, Any]) -> Iterator[Find
     for path in fields:
         name = ".".join(path)
         excused = {".".join(path[:length]) for length in range(1, len(path) + 1)} & (plan.unread.keys() | refused)
+        excused = excused or path[-1] in refused
         if not excused and not any(_reads(read, path) for read in reads):
             yield Finding(
                 "error",
@@ -278,9 +280,9 @@ def _with_context(plan: Plan) -> Iterator[tuple[Mapping, bool]]:
 def _fields(
     schema: Any, root: dict[str, Any], path: tuple[str, ...], facets: Map[str, str]
 ) -> Iterator[tuple[str, ...]]:
-    properties = cast("dict[str, Any]", _resolve(schema, root).get("properties") or {})
+    properties = cast("dict[str, Any]", resolve(schema, root).get("properties") or {})
     for name, field in properties.items():
-        resolved = _resolve(field, root)
+        resolved = resolve(field, root)
         facet = _extra(field, resolved, "x-facet")
         if (facet is not None and facet not in facets) or (not path and name in _RUNTIME):
             continue
@@ -293,7 +295,7 @@ def _fields(
 
 
 def _extra(field: Any, resolved: Map[str, Any], name: str) -> Any:
-    own = _field(field, name)
+    own = entry(field, name)
     return resolved.get(name) if own is None else own
 
 
@@ -329,7 +331,7 @@ def _arguments(call: Call, schema: dict[str, Any], samples: tuple[dict[str, Any]
                 "error", "argument_unknown", where, f"the tool has no argument {name!r}{_nearest(name, properties)}"
             )
     for name in properties:
-        if _GATE.match(name) and name not in given and _is_flag(properties[name], schema):
+        if is_gate(name) and name not in given and "boolean" in types_of(properties[name], schema):
             yield Finding("warning", "gate", where, f"`{name}` may be a gate that has to be passed; nothing writes it")
     if call.args is None:
         return
@@ -365,7 +367,7 @@ def _written(args: Template | None, sample: dict[str, Any]) -> tuple[set[tuple[s
 
 
 def _required(schema: Any, root: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    resolved = _resolve(schema, root)
+    resolved = resolve(schema, root)
     properties = cast("dict[str, Any]", resolved.get("properties") or {})
     for name in cast("list[str]", resolved.get("required") or []):
         yield (*path, name)
@@ -374,9 +376,9 @@ def _required(schema: Any, root: dict[str, Any], path: tuple[str, ...]) -> Itera
 
 
 def _at(root: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
-    schema = _resolve(root, root)
+    schema = resolve(root, root)
     for name in path:
-        schema = _resolve(_field(schema.get("properties"), name), root)
+        schema = resolve(entry(schema.get("properties"), name), root)
     return schema
 
 
@@ -389,10 +391,6 @@ def _misfit(mapping: Mapping, schema: Map[str, Any]) -> str | None:
     if isinstance(options, list) and value not in options:
         return f"{value!r} is none of {json.dumps(options)[:200]}"
     return None
-
-
-def _is_flag(schema: Any, root: dict[str, Any]) -> bool:
-    return "boolean" in json.dumps(_resolve(schema, root))
 
 
 def _applied(mapping: Mapping, sample: dict[str, Any]) -> Any:
@@ -422,86 +420,14 @@ def _outputs(plan: Plan, schema: dict[str, Any]) -> Iterator[Finding]:
             if not keys:
                 return  # an expression that passes an object on: nothing can be said
             written |= keys
-    resolved = _resolve(schema, schema)
+    resolved = resolve(schema, schema)
     properties = cast("dict[str, Any]", resolved.get("properties") or {})
     for name in cast("list[str]", resolved.get("required") or []):
         field = properties.get(name, {})
-        if name not in written and _extra(field, _resolve(field, schema), "x-receipt") is None:
+        if name not in written and _extra(field, resolve(field, schema), "x-receipt") is None:
             yield Finding(
                 "warning", "output_unwritten", plan.where, f"the result has to have `{name}`, nothing writes it"
             )
-
-
-def _field(value: Any, name: str) -> Any:
-    return cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
-
-
-def _resolve(schema: object, root: dict[str, Any]) -> dict[str, Any]:
-    """The schema with local references followed, and the one option of an `anyOf` that is not null taken."""
-    at: Any = schema
-    for _ in range(10):
-        if not isinstance(at, dict):
-            return {}
-        given = cast("dict[str, Any]", at)
-        reference = given.get("$ref")
-        options: Any = given.get("anyOf") or given.get("oneOf") or given.get("allOf")
-        if isinstance(reference, str) and reference.startswith("#/"):
-            at = root
-            for part in reference[2:].split("/"):
-                key = part.replace("~1", "/").replace("~0", "~")
-                at = _field(at, key)
-        elif isinstance(options, list) and "properties" not in given:
-            real = [option for option in cast("list[Any]", options) if option != {"type": "null"}]
-            if len(real) != 1:
-                return given
-            at = real[0]
-        else:
-            return given
-    return {}
-
-
-_BY_FORMAT: Final = {
-    "date-time": "2026-06-11T17:00:00Z",
-    "date": "2026-06-11",
-    "time": "17:00:00",
-    "duration": "PT1H",
-    "uri": "https://example.org/x",
-    "email": "someone@example.org",
-}
-_BY_TYPE: Final[dict[str, Callable[[], Any]]] = {
-    "integer": lambda: 1,
-    "number": lambda: 1,
-    "boolean": lambda: True,
-    "null": lambda: None,
-    "string": lambda: "text",
-}
-
-
-def _sample(schema: Any, root: dict[str, Any], *, full: bool, depth: int = 0) -> Any:
-    """A value of a schema's types: with every field, or with the required ones only."""
-    resolved = _resolve(schema, root)
-    for key in ("const", "default"):
-        if key in resolved:
-            return resolved[key]
-    if resolved.get("enum"):
-        return resolved["enum"][0]
-    kind = resolved.get("type")
-    if isinstance(kind, list):
-        kind = next((item for item in cast("list[str]", kind) if item != "null"), "null")
-    if depth > 5:
-        return None
-    if kind == "object" or "properties" in resolved or depth == 0:
-        required = set(cast("list[str]", resolved.get("required") or []))
-        return {
-            name: _sample(field, root, full=full, depth=depth + 1)
-            for name, field in cast("dict[str, Any]", resolved.get("properties") or {}).items()
-            if full or name in required
-        }
-    if kind == "array":
-        return [_sample(resolved.get("items"), root, full=full, depth=depth + 1)] if full else []
-    if kind == "string":
-        return _BY_FORMAT.get(str(resolved.get("format")), "text")
-    return _BY_TYPE.get(str(kind), lambda: "text")()
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

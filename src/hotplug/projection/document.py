@@ -7,11 +7,9 @@ shape is published as `schemas/projection.schema.json`; a test holds it to the m
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, cast, get_args
 
 from pydantic import (
@@ -31,7 +29,6 @@ from typing_extensions import TypeAliasType
 from hotplug.errors import CODES, ProjectionError
 from hotplug.projection import fingerprint
 from hotplug.projection.codecs import CODECS
-from hotplug.projection.fingerprint import Tool
 from hotplug.projection.located import Keys, Lines, located, place
 
 __all__ = [
@@ -52,12 +49,14 @@ __all__ = [
     "digest",
     "json_schema",
     "parse",
-    "read",
-    "tool_list",
 ]
 
 MAX_DOCUMENT: Final = 1024 * 1024
 """Characters of a document."""
+
+
+MAX_MATCHED: Final = 64 * 1024
+"""Characters of an answer that failure and error rules look at: Python's `re` has no time limit."""
 
 
 def _known_code(code: str) -> str:
@@ -220,7 +219,7 @@ class Failure(_Part):
                 data = cast("dict[str, Any]", data).get(name) if isinstance(data, dict) else None
             if data:
                 return True
-        return self.text is not None and re.search(self.text, text) is not None
+        return self.text is not None and re.search(self.text, text[:MAX_MATCHED]) is not None
 
 
 class ErrorRule(_Part):
@@ -232,7 +231,7 @@ class ErrorRule(_Part):
 
     def found(self, text: str) -> bool:
         """Whether the rule fits a text."""
-        return re.search(self.match, text) is not None
+        return re.search(self.match, text[:MAX_MATCHED]) is not None
 
 
 class Fail(_Part):
@@ -282,8 +281,10 @@ class Step(_Call):
         name: Of the variable.
         tool: The upstream tool.
         when: Over the input; where it doesn't hold, the step is left out and its variable has no value.
-        each: Over the input, a list: one call for each item (bound to `$item`), and the data is the list of answers.
-        args: Over the input (`$`, also `$input`) and the steps before: an expression, or an object of them.
+        each: Over the input and the steps before, a list: one call for each item (bound to `$item`). The data is then
+            a list of `{item, answer}`: `$lists.($c := item; answer.{"title": summary, "calendar": $c})`.
+        args: Over the input (`$`, also `$input`) and the steps before: an expression, or an object of them. Without
+            it the tool is called with no arguments.
         codec: How the text becomes data. Without one the data is `structuredContent`.
         failure: When an answer is a failure; without one the document's `failure`.
         errors: Codes of failures, before those of the document.
@@ -502,36 +503,6 @@ def parse(text: str, file: str = "projection.yaml") -> Source:
     except ValidationError as error:
         raise ProjectionError("\n".join(_messages(error, file, lines))) from None
     return Source(document, file, text, lines)
-
-
-def read(path: Path) -> Source:
-    """Reads a document from a file. Raises as `parse`, and `ProjectionError` where the file can't be read."""
-    try:
-        return parse(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ProjectionError(f"{path}: can't be read: {error}") from error
-
-
-def tool_list(path: Path) -> tuple[Tool, ...]:
-    """The frozen tool list beside a document (`<stem>.tools.json`: a list, or `{tools: [...]}`).
-
-    Raises:
-        ProjectionError: It is missing or not a list of tools.
-    """
-    beside = path.with_name(f"{path.stem}.tools.json")
-    try:
-        found: Any = json.loads(beside.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ProjectionError(
-            f"{beside}: the tool list can't be read: {error}", hint="`hotplug projection freeze` writes it"
-        ) from error
-    tools: Any = cast("dict[str, Any]", found).get("tools") if isinstance(found, dict) else found
-    if not isinstance(tools, list) or not all(
-        isinstance(tool, dict) and isinstance(cast("dict[str, Any]", tool).get("name"), str)
-        for tool in cast("list[Any]", tools)
-    ):
-        raise ProjectionError(f"{beside}: is not a list of tools")
-    return tuple(cast("list[Tool]", tools))
 
 
 def _messages(error: ValidationError, file: str, lines: Lines) -> Iterator[str]:

@@ -10,13 +10,14 @@ import hashlib
 from collections.abc import Iterable
 from collections.abc import Mapping as Map
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
 import rfc8785
 
 from hotplug.projection.mapping import exact
 
-__all__ = ["Drift", "Tool", "digest", "drift", "structure", "tool_digests", "tools_digest"]
+__all__ = ["Drift", "Tool", "code_digest", "digest", "drift", "structure", "tool_digests", "tools_digest"]
 
 Tool: TypeAlias = Map[str, Any]
 """A tool as `tools/list` gives it, in wire names: `name`, `description`, `inputSchema`, `outputSchema`, ..."""
@@ -31,6 +32,12 @@ def digest(value: Any) -> str:
     """`sha256:` and the hex digest of the canonical JSON (RFC 8785) of a value; integers beyond 2^53 as strings."""
     # hotplug.profile.canonical.digest takes this place once both are on one branch.
     return f"sha256:{hashlib.sha256(rfc8785.dumps(exact(value))).hexdigest()}"
+
+
+def code_digest(path: Path) -> str:
+    """The digest of a Python file, whatever line ends it is checked out with. `OSError` where it is missing."""
+    text = path.read_bytes().replace(b"\r\n", b"\n")
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
 def structure(schema: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Map
 from typing import Any, Final, TypeAlias, cast
 
@@ -11,7 +12,7 @@ import yaml
 
 from hotplug.errors import ProjectionError
 
-__all__ = ["Keys", "Lines", "located", "place"]
+__all__ = ["Keys", "Lines", "located", "place", "put"]
 
 Keys: TypeAlias = tuple[str | int, ...]
 """The path of a part: keys and positions from the root."""
@@ -71,6 +72,34 @@ def located(text: str, file: str) -> tuple[Any, Lines]:
         raise ProjectionError(f"{file}{line}: not YAML: {error.problem or error.context}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ProjectionError(f"{file}: not YAML: {' '.join(str(error).split())[:200]}") from error
+
+
+def put(text: str, path: Sequence[str], value: str) -> str:
+    """The YAML text with a text value written at a path of keys; comments and layout stay as they are.
+
+    The key is added where it is missing; what it stands in has to be there.
+
+    Raises:
+        ProjectionError: There is no map at the path, or a value that is no scalar.
+    """
+    at = cast("yaml.Node | None", yaml.compose(text, Loader=yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType]
+    quoted = f'"{value}"' if re.fullmatch(r"[\w:./+-]*", value) else json.dumps(value)
+    for depth, name in enumerate(path):
+        if not isinstance(at, yaml.MappingNode):
+            raise ProjectionError(f"there is no map at {_dotted(tuple(path[:depth]))!r}")
+        last = depth == len(path) - 1
+        found = next((part for key, part in at.value if key.value == name), None)
+        if found is None and last:
+            first = at.value[0][0].start_mark if at.value else None
+            if at.flow_style or first is None:
+                start = at.start_mark.index + 1
+                return f"{text[:start]}{name}: {quoted}{', ' if first else ''}{text[start:]}"
+            start = first.index
+            return f"{text[:start]}{name}: {quoted}\n{' ' * first.column}{text[start:]}"
+        at = found
+    if not isinstance(at, yaml.ScalarNode):
+        raise ProjectionError(f"{_dotted(tuple(path))}: is no text")
+    return f"{text[: at.start_mark.index]}{quoted}{text[at.end_mark.index :]}"
 
 
 def place(file: str, lines: Lines, path: Keys) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, cast
 
 from hotplug.connect import Channel, Reply
 from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError, Unavailable
-from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.projection import fingerprint
 from hotplug.projection.codecs import Codec
@@ -108,16 +108,22 @@ class ProjectedProvider:
         self.implemented = frozenset(document.operations)
         unknown = self.implemented - set(self.definition.all_parts)
         if unknown:
-            raise ProjectionError(f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}")
-        lacking = [one.name for one in self.definition.all_parts.values() if one.core and one.kind != "event" and one.name not in self.implemented]
+            raise ProjectionError(
+                f"{source.file} maps parts that {self.definition.name} doesn't have: {', '.join(sorted(unknown))}"
+            )
+        lacking = [
+            one.name
+            for one in self.definition.all_parts.values()
+            if one.core and one.kind != "event" and one.name not in self.implemented
+        ]
         if lacking:
             raise ProjectionError(
                 f"{source.file} leaves out {', '.join(lacking)}",
                 hint="the core is all or nothing: map it, or refuse it with a code and a reason",
             )
         self.facets = frozenset(document.facets)
-        self.senses: Mapping[str, SenseGrade] = {
-            name: SenseGrade(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
+        self.senses: Mapping[str, Sense] = {
+            name: Sense(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
         }
         self.determinism: Determinism = self.definition.determinism
         self.projection = ProjectionRef(document.projection, document.version, digest(document))
@@ -161,16 +167,19 @@ class ProjectedProvider:
         reason = None
         if broken:
             reason = (
-                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was tested with: "
+                f"{self.title} no longer has the tools that {self.document.projection} {self.document.version} was "
+                f"tested with: "
                 f"{', '.join(broken)} {'is' if len(broken) == 1 else 'are'} different"
             )
-        self._state = _State(drift if drift else None, reason)
+        self._state = _State(drift or None, reason)
 
     def _used(self) -> Iterator[str]:
         """The upstream tools that something here calls; of code it is known only by the coverage."""
         yield from (call.tool for plan in self.plans.values() for call in plan.calls)
         if self._code is not None:
-            yield from (tool for tool, entry in self.document.coverage.items() if entry.state in ("mapped", "approximated"))
+            yield from (
+                tool for tool, entry in self.document.coverage.items() if entry.state in ("mapped", "approximated")
+            )
 
     async def aclose(self) -> None:
         await self.upstream.channel.aclose()
@@ -259,7 +268,7 @@ class ProjectedProvider:
         return [await self._send(call, given, {**bindings, "item": item}) for item in cast("list[Any]", items)]
 
     async def _send(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
-        arguments = call.args.apply(given, bindings) if call.args is not None else {}
+        arguments: Any = call.args.apply(given, bindings) if call.args is not None else {}
         if not isinstance(arguments, dict):
             raise Internal(f"{call.where}: the arguments are no object")
         reply = await self.upstream.send(call.tool, cast("dict[str, Any]", arguments))
@@ -308,7 +317,8 @@ def _load_code(source: Source, path: Path | None) -> Any:
         found = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
         if source.document.code_digest is not None and found != source.document.code_digest:
             raise ProjectionError(
-                f"{file.name} isn't what {source.file} was frozen with", hint="review it, then `hotplug projection freeze`"
+                f"{file.name} isn't what {source.file} was frozen with",
+                hint="review it, then `hotplug projection freeze`",
             )
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module

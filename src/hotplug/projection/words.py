@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["KINDS", "VERBS", "concept_of", "is_filler", "kind_of", "singular", "squeeze", "verb_of", "words"]
+__all__ = ["KINDS", "VERBS", "concept_of", "is_filler", "is_gate", "kind_of", "singular", "squeeze", "verb_of", "words"]
 
 VERBS: Final[dict[str, tuple[str, ...]]] = {
     "create": ("create", "add", "schedule", "insert", "new", "make", "book", "compose"),
     "get": ("get", "read", "fetch", "show", "describe", "retrieve", "lookup", "view"),
-    "search": ("search", "list", "find", "query", "browse", "filter"),
+    "search": ("search", "list", "find", "query", "browse"),
     "update": ("update", "edit", "modify", "patch", "change", "set"),
     "delete": ("delete", "remove", "destroy", "erase", "trash"),
     "send": ("send", "post", "publish"),
@@ -51,8 +51,26 @@ KINDS: Final[dict[str, tuple[str, ...]]] = {
 """What tools do it to."""
 
 _FILLER: Final = frozenset(
-    "a an the my all specific single one by id uid of for in on to with from at and or detail full range date time "
-    "between simple mcp api tool info".split()
+    {
+        "a",
+        "an",
+        "the",
+        "my",
+        "all",
+        "specific",
+        "single",
+        "one",
+        "by",
+        "id",
+        "uid",
+        "of",
+        "for",
+        "in",
+        "on",
+        "to",
+        "with",
+    }
+    | {"from", "at", "and", "or", "detail", "full", "range", "date", "time", "between", "simple", "mcp", "api", "tool"}
 )
 
 _CONCEPTS: Final[dict[str, str]] = {
@@ -131,7 +149,13 @@ _SPELLINGS: Final[dict[str, dict[str, int]]] = {
 
 def verb_of(word: str) -> str | None:
     """The group of a verb, in any of its plain forms (`Creates`, `created`)."""
-    for form in (word, word.removesuffix("s"), word.removesuffix("ed"), word.removesuffix("d"), word.removesuffix("es")):
+    for form in (
+        word,
+        word.removesuffix("s"),
+        word.removesuffix("ed"),
+        word.removesuffix("d"),
+        word.removesuffix("es"),
+    ):
         if form in _VERB_OF:
             return _VERB_OF[form]
     return None
@@ -145,6 +169,14 @@ def kind_of(word: str) -> str | None:
 def is_filler(word: str) -> bool:
     """Whether a word says nothing about what a tool is for."""
     return singular(word) in _FILLER or word.isdigit() or len(word) == 1
+
+
+_GATE: Final = re.compile(r"^(?:confirm\w*|acknowledge\w*|force|yes|approved?|i_understand|allow_\w+)$", re.IGNORECASE)
+
+
+def is_gate(name: str) -> bool:
+    """Whether a truth value of this name may be a gate that refuses a call unless it is passed."""
+    return _GATE.match(name) is not None
 
 
 def concept_of(field: str, spellings: Iterable[str]) -> float:

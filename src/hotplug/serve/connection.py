@@ -20,7 +20,7 @@ from hotplug.catalog.connection import (
     WindowOpened,
 )
 from hotplug.errors import NotFound
-from hotplug.profile import Definition, Determinism, Extension, Part, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Sense
 from hotplug.serve.events import EventLog, Window
 from hotplug.serve.provider import Memory, ProjectionRef
 
@@ -44,11 +44,11 @@ class ConnectionParts:
     extensions: tuple[type[Extension], ...] = ()
     title = "connection"
     instance = ""
-    senses: Mapping[str, SenseGrade] = {}  # noqa: RUF012  # empty and read only
+    senses: Mapping[str, Sense] = {}  # empty and read only
     determinism: Determinism = Connection.definition.determinism
     projection: ProjectionRef | None = None
     atomic = False
-    notes: Mapping[str, Any] = {}  # noqa: RUF012  # empty and read only
+    notes: Mapping[str, Any] = {}  # empty and read only
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -126,7 +126,8 @@ class ConnectionParts:
             opened_at=window.opened_at,
             closed_at=_now(),
             coverage=Coverage(
-                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None, senses=senses
+                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None,
+                senses=senses,
             ),
         )
 

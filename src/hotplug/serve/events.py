@@ -72,7 +72,9 @@ class EventLog:
         async def emit(event: Event) -> None:
             flags = type(event).part
             if flags is None:
-                raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
+                raise HotplugError(
+                    f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes"
+                )
             try:
                 call: Call | None = current_call()
             except HotplugError:
@@ -94,7 +96,9 @@ class EventLog:
             (one for one in self.runtime.providers if flags.name in one.definition.all_parts), self.runtime.providers[0]
         )
         part = owner.definition.all_parts[flags.name]
-        payload = cast("dict[str, Any]", part.output.write(event, refs=self.runtime.seal(call.principal if call else "local")))
+        payload = cast(
+            "dict[str, Any]", part.output.write(event, refs=self.runtime.seal(call.principal if call else "local"))
+        )
         summary = getattr(event, "summary", None)
         record: dict[str, Any] = {
             "id": f"ev_{secrets.token_urlsafe(12)}",
@@ -144,7 +148,13 @@ class EventLog:
         return await self._page(durable, live, epoch, types, where, limit)
 
     async def _page(
-        self, durable: str | None, live: int, epoch: str, types: list[str] | None, where: Mapping[str, Any] | None, limit: int
+        self,
+        durable: str | None,
+        live: int,
+        epoch: str,
+        types: list[str] | None,
+        where: Mapping[str, Any] | None,
+        limit: int,
     ) -> Page:
         kept = await self.runtime.store.events_after(self.stream, durable, limit=limit, types=types)
         fresh = [(at, one) for at, one in self.live if at > live][: max(0, limit - len(kept.events))]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
-from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.store import Store
 
 __all__ = ["Memory", "NativeProvider", "ProjectionRef", "Provider", "providers_of"]
@@ -71,7 +71,7 @@ class Provider(Protocol):
         ...
 
     @property
-    def senses(self) -> Mapping[str, SenseGrade]: ...
+    def senses(self) -> Mapping[str, Sense]: ...
 
     @property
     def determinism(self) -> Determinism: ...
@@ -137,8 +137,8 @@ class NativeProvider:
         return str(getattr(self.server, "instance", "default"))
 
     @property
-    def senses(self) -> Mapping[str, SenseGrade]:
-        return cast("Mapping[str, SenseGrade]", getattr(self.server, "senses", {}))
+    def senses(self) -> Mapping[str, Sense]:
+        return cast("Mapping[str, Sense]", getattr(self.server, "senses", {}))
 
     @property
     def determinism(self) -> Determinism:
@@ -183,5 +183,3 @@ def providers_of(servers: Sequence[Profile | Provider]) -> list[Provider]:
         else:
             found.append(server)
     return found
-
-

@@ -19,7 +19,6 @@ from typing import Any, Final, cast
 import anyio
 
 from hotplug.declare import Card, Declaration
-from hotplug.profile.compare import restrict
 from hotplug.errors import (
     Conflict,
     ConnectionFailed,
@@ -33,6 +32,7 @@ from hotplug.errors import (
     Unsupported,
 )
 from hotplug.profile import Event, Extension, Model, Part, Profile, Receipt, without_nulls
+from hotplug.profile.compare import restrict
 from hotplug.profile.schema import error_or, fields_of_facets
 from hotplug.serve.call import Call, ended, running
 from hotplug.serve.connection import ConnectionParts
@@ -42,7 +42,17 @@ from hotplug.serve.refs import Seal
 from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
 from hotplug.store import InDoubt as StillInDoubt
 
-__all__ = ["AUTHORIZED_META", "INSTANCE_META", "KEY_META", "MEMBER_META", "NOTES_META", "Answer", "Bound", "Runtime", "Tool"]
+__all__ = [
+    "AUTHORIZED_META",
+    "INSTANCE_META",
+    "KEY_META",
+    "MEMBER_META",
+    "NOTES_META",
+    "Answer",
+    "Bound",
+    "Runtime",
+    "Tool",
+]
 
 AUTHORIZED_META: Final = "tools.noetic/authorized"
 INSTANCE_META: Final = "tools.noetic/instance"
@@ -259,9 +269,7 @@ class Runtime:
         if instance is None or provider is self.connection:
             return
         if instance != provider.instance:
-            raise InvalidArgument(
-                f"there is no instance {instance!r} here", details={"instances": [provider.instance]}
-            )
+            raise InvalidArgument(f"there is no instance {instance!r} here", details={"instances": [provider.instance]})
 
     def _extras(self, provider: Provider, part: Part, given: dict[str, Any]) -> dict[str, Model]:
         extras = given.pop("ext", None)
@@ -316,7 +324,9 @@ class Runtime:
             return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
         except InvalidArgument as error:
             state = {"state": "unknown"} if call.part.flags.effects else {}
-            raise Internal(f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state) from None
+            raise Internal(
+                f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state
+            ) from None
 
     async def _once(
         self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any], instance: Any

@@ -7,7 +7,9 @@ ids are never used again. No clock is compared, no heartbeat can be late (a proc
 alive), and a process id that was given out again fools nobody. A child of `fork` would inherit the lock and keep its
 dead parent alive; it closes its copy at once, and a program started by `exec` never gets one.
 
-Holds among processes of one kernel, containers that share the folder included; not across machines.
+Holds among processes of one kernel, containers that share the folder included; not across machines. If somebody else
+deletes the lease of a living owner, its pending records read as a dead one's: in doubt, or taken over where they are
+atomic, and then its own commit is refused.
 """
 
 from __future__ import annotations

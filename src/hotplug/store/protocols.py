@@ -189,6 +189,8 @@ class Store(Protocol):
     ) -> None:
         """Record the outcome, and the receipt with it. Repeats get this outcome from now on.
 
+        This, `forget` and `abandon` are done even in a cancelled scope (anyio; not where asyncio cancels the task).
+
         Raises:
             StoreError: The attempt was ended or taken over before; or the outcome is not JSON.
         """
@@ -301,7 +303,8 @@ class CoCommitting(Store, Protocol):
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """A write transaction on the store's own connection: commits at the end, rolls back on an exception.
 
-        Don't await inside it: other calls of this store wait, and from the same thread they are refused.
+        Blocks its thread while another process writes. Don't await inside it: other calls of this store wait, and from
+        the same thread they are refused.
 
         Raises:
             StoreError: Inside another one of the same thread; or the database stayed locked for 10 seconds.

@@ -65,7 +65,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             body TEXT NOT NULL,
             PRIMARY KEY (stream, seq),
             UNIQUE (stream, event_id)
-        ) STRICT
+        ) STRICT, WITHOUT ROWID
         """,
         "CREATE TABLE store_secret (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
     ),

@@ -1,10 +1,11 @@
 """The store on SQLite, for the processes of one machine.
 
-Statements run on the event loop's own thread. Measured on the development machine (2 cores, ext4, Python 3.11), with
-tens of thousands of earlier records and other work on both cores: `begin` 100 µs and `finish` 65 µs at the median, a
-thread hop that does nothing 300 µs, `begin` by such a hop 500 µs. The statement is shorter than the way to a thread.
+Statements run on the event loop's own thread. Measured on a development machine (2 cores, ext4, Python 3.11), with
+tens of thousands of earlier records and other work on both cores, medians of several runs: `begin` 100 to 120 µs,
+`finish` 65 to 105 µs; a thread hop that does nothing 130 to 310 µs, `begin` by such a hop (one run) 500 µs. The
+statements take no longer than the way to a thread alone.
 So the loop never sleeps in SQLite either: while another process writes, a call gets `SQLITE_BUSY` at once and tries
-again after an `await`. Checkpoints, which do call `fsync`, and purges run in a thread with a connection of their own.
+again after an `await`. Checkpoints, which do call `fsync`, and purges run in a thread with connections of their own.
 
 Durability `process` (WAL, `synchronous=NORMAL`): what was answered survives the death of every process, not always that
 of the machine: after a power cut the last moments may be missing, consistently. `full` waits for the disk at each
@@ -16,10 +17,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import random
 import json
+import random
 import sqlite3
-import stat
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -31,9 +31,22 @@ import anyio
 import anyio.to_thread
 
 from hotplug.errors import InvalidArgument, StoreError
-from hotplug.store import events, records, schema
+from hotplug.store import events, records
 from hotplug.store.bells import Bells
-from hotplug.store.lease import Lease, gate, is_alive, sweep
+from hotplug.store.files import (
+    PATIENCE,
+    PATIENCE_MS,
+    as_store_errors,
+    broken,
+    checkpoint,
+    connect,
+    is_busy,
+    open_file,
+    open_memory,
+    owners,
+    transaction,
+)
+from hotplug.store.lease import Lease, is_alive
 from hotplug.store.protocols import Begun, EventPage, InDoubt, InFlight, Retention, StoredReceipt, Token
 from hotplug.store.records import Ask, as_json
 from hotplug.store.upkeep import Cutoffs, purge
@@ -45,11 +58,9 @@ T = TypeVar("T")
 Durability = Literal["process", "full"]
 """What a committed write survives: the death of processes, or of the machine too."""
 
-_PATIENCE: Final = 10.0
-"""Seconds until a database that others keep locked is an error."""
-
-_WRITES_PER_UPKEEP: Final = 400
+_WRITES_PER_UPKEEP: Final = 1000
 _SECONDS_PER_PURGE: Final = 3600.0
+_BATCHES_PER_CHECKPOINT: Final = 50
 _LONGEST_POLL: Final = 0.25
 _LONGEST_RECORD_POLL: Final = 0.1
 
@@ -93,6 +104,7 @@ class SqliteStore:
         self._writes = 0
         self._purged_at = float("-inf")
         self._upkeep: threading.Thread | None = None
+        self._copying = False
 
     @classmethod
     def open(
@@ -116,26 +128,13 @@ class SqliteStore:
         """
         retention = retention or Retention()
         if path is None:
-            connection = _connect(":memory:")
-            schema.migrate(connection)
-            return cls(connection, None, None, schema.sealing_key(connection), durability, retention, clock)
-        path = Path(path).absolute()
-        with _as_store_errors(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if path.exists() and path.stat().st_size:
-                with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as c:
-                    schema.check(c, str(path))
-            with gate(_owners(path)):
-                connection = _open_file(path, durability)
-                try:
-                    sealing_key = schema.sealing_key(connection)
-                    sweep(_owners(path))
-                    lease = Lease(_owners(path))
-                    # On the loop's thread SQLite itself never waits; see `_soon`.
-                    connection.execute(f"PRAGMA busy_timeout = {int(_PATIENCE * 1000) if durability == 'full' else 0}")
-                except BaseException:
-                    connection.close()
-                    raise
+            connection, sealing_key = open_memory()
+            return cls(connection, None, None, sealing_key, durability, retention, clock)
+        # One file, one folder of leases, by whatever links it is reached.
+        path = Path(path).resolve()
+        connection, lease, sealing_key = open_file(path, full=durability == "full")
+        # On the loop's thread SQLite itself never waits; see `_soon`.
+        connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if durability == 'full' else 0}")
         store = cls(connection, path, lease, sealing_key, durability, retention, clock)
         store._keep_up()
         return store
@@ -145,23 +144,25 @@ class SqliteStore:
     def _enter(self, *, wait: bool) -> None:
         if self._holder == threading.get_ident():
             raise StoreError("the store was called inside its own transaction", hint="end the transaction first")
-        if not (self._lock.acquire(timeout=_PATIENCE) if wait else self._lock.acquire(blocking=False)):
+        if not (self._lock.acquire(timeout=PATIENCE) if wait else self._lock.acquire(blocking=False)):
             if wait:
-                raise StoreError(f"another thread kept the store in a transaction for {_PATIENCE:.0f} seconds")
+                raise StoreError(f"another thread kept the store in a transaction for {PATIENCE:.0f} seconds")
             raise _BusyError
         if self._closed or (self._lease is not None and self._lease.forked):
             self._lock.release()
             raise StoreError("the store is closed" if self._closed else "a store can't be used in a forked child")
 
     def _now(self, work: Callable[[sqlite3.Connection], T], *, write: bool, wait: bool) -> T:
+        if write and not wait and self._copying and self._writes >= _WRITES_PER_UPKEEP:
+            raise _BusyError  # Writing without a pause would keep the checkpoint from ever having its turn.
         self._enter(wait=wait)
         try:
-            with _transaction(self._connection, write=write):
+            with transaction(self._connection, write=write):
                 answer = work(self._connection)
-        except (sqlite3.Error, UnicodeEncodeError) as error:
-            if _is_busy(error):
+        except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
+            if is_busy(error) and not wait:
                 raise _BusyError from error
-            raise _broken(self._path, error) from error
+            raise broken(self._path, error) from error
         finally:
             self._lock.release()
         if write:
@@ -175,9 +176,9 @@ class SqliteStore:
             try:
                 return self._now(work, write=write, wait=False)
             except _BusyError:
-                deadline = deadline or time.monotonic() + _PATIENCE
+                deadline = deadline or time.monotonic() + PATIENCE
                 if time.monotonic() > deadline:
-                    raise StoreError(f"others kept the store locked for {_PATIENCE:.0f} seconds") from None
+                    raise StoreError(f"others kept the store locked for {PATIENCE:.0f} seconds") from None
                 await anyio.sleep(pause * (0.5 + random.random()))  # noqa: S311 - spreads the tries, guards nothing
                 pause = min(pause * 1.7, 0.02)
 
@@ -185,6 +186,12 @@ class SqliteStore:
         if not self._in_thread:
             return await self._soon(work, write=True)
         return await anyio.to_thread.run_sync(lambda: self._now(work, write=True, wait=True))
+
+    async def _end(self, token: Token, work: Callable[[sqlite3.Connection], None]) -> None:
+        # A cancelled call has still to say what became of it, or its repeats would wait for this process to end.
+        with anyio.CancelScope(shield=True):
+            await self._write(work)
+        self._bells.ring(("record", token.record))
 
     # Idempotency
 
@@ -246,8 +253,7 @@ class SqliteStore:
         self, token: Token, outcome: Mapping[str, Any], is_error: bool = False, *, receipt: StoredReceipt | None = None
     ) -> None:
         """See `Store.finish`."""
-        await self._write(self._finishing(token, outcome, is_error, receipt))
-        self._bells.ring(("record", token.record))
+        await self._end(token, self._finishing(token, outcome, is_error, receipt))
 
     def _finishing(
         self, token: Token, outcome: Mapping[str, Any], is_error: bool, receipt: StoredReceipt | None
@@ -265,20 +271,18 @@ class SqliteStore:
 
     async def forget(self, token: Token) -> None:
         """See `Store.forget`."""
-        await self._write(lambda c: records.forget(c, token))
-        self._bells.ring(("record", token.record))
+        await self._end(token, lambda c: records.forget(c, token))
 
     async def abandon(self, token: Token) -> None:
         """See `Store.abandon`."""
-        await self._write(lambda c: records.abandon(c, token))
-        self._bells.ring(("record", token.record))
+        await self._end(token, lambda c: records.abandon(c, token))
 
     def _is_alive(self, owner: str) -> bool:
         if owner == self._owner:
             return True
         if self._path is None or owner in self._dead:
             return False
-        alive = is_alive(_owners(self._path), owner)
+        alive = is_alive(owners(self._path), owner)
         if not alive:
             self._dead.add(owner)
         return alive
@@ -392,7 +396,7 @@ class SqliteStore:
                 yield self._connection
             finally:
                 rung, self._unrung = self._unrung, []
-            with _as_store_errors(self._path):
+            with as_store_errors(self._path):
                 self._connection.execute("COMMIT")
         finally:
             # Nothing is left to roll back after a commit.
@@ -405,12 +409,12 @@ class SqliteStore:
 
     @contextlib.contextmanager
     def _patiently(self) -> Generator[None]:
-        with _as_store_errors(self._path):
-            self._connection.execute(f"PRAGMA busy_timeout = {int(_PATIENCE * 1000)}")
+        with as_store_errors(self._path):
+            self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS}")
             try:
                 yield
             finally:
-                self._connection.execute(f"PRAGMA busy_timeout = {int(_PATIENCE * 1000) if self._in_thread else 0}")
+                self._connection.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if self._in_thread else 0}")
 
     def finish_in(
         self,
@@ -423,7 +427,7 @@ class SqliteStore:
     ) -> None:
         """See `CoCommitting.finish_in`."""
         self._check_shared(connection)
-        with _as_store_errors(self._path):
+        with as_store_errors(self._path):
             self._finishing(token, outcome, is_error, receipt)(connection)
         self._ring_later(connection, ("record", token.record))
 
@@ -431,7 +435,7 @@ class SqliteStore:
         """See `CoCommitting.append_event_in`."""
         self._check_shared(connection)
         name, kind = events.names(event)
-        with _as_store_errors(self._path):
+        with as_store_errors(self._path):
             cursor, _ = events.append(connection, stream, name, kind, as_json(event, "the event"), self._clock())
         self._ring_later(connection, ("stream", stream))
         return cursor
@@ -465,24 +469,30 @@ class SqliteStore:
     async def purge(self) -> int:
         """See `Store.purge`."""
         if self._path is None:
-            return self._purge_here()
-        return await anyio.to_thread.run_sync(self._purge_aside)
+            return self._purge_here(self._cutoffs())
+        return await anyio.to_thread.run_sync(self._purge_aside, self._cutoffs())
 
-    def _purge_here(self) -> int:
+    def _cutoffs(self) -> Cutoffs:
+        return Cutoffs.at(self._clock(), self._retention)
+
+    def _purge_here(self, cutoffs: Cutoffs) -> int:
         self._enter(wait=True)
         try:
-            return sum(purge(self._connection, Cutoffs.at(self._clock(), self._retention), self._is_alive))
+            with as_store_errors(None):
+                return sum(purge(self._connection, cutoffs, self._is_alive))
         finally:
             self._lock.release()
 
-    def _purge_aside(self) -> int:
+    def _purge_aside(self, cutoffs: Cutoffs) -> int:
         assert self._path is not None
         dropped = 0
-        with _as_store_errors(self._path), contextlib.closing(_connect(str(self._path))) as connection:
-            for batch in purge(connection, Cutoffs.at(self._clock(), self._retention), self._is_alive):
+        with as_store_errors(self._path), contextlib.closing(connect(self._path)) as connection:
+            for number, batch in enumerate(purge(connection, cutoffs, self._is_alive), start=1):
                 dropped += batch
                 if self._closed:
                     break
+                if number % _BATCHES_PER_CHECKPOINT == 0:
+                    checkpoint(self._path)
         return dropped
 
     def _count_write(self) -> None:
@@ -492,26 +502,40 @@ class SqliteStore:
 
     def _keep_up(self) -> None:
         """Checkpoint, and purge if it is time: in memory here, for a file in a thread, one at a time."""
+        if self._upkeep is not None and self._upkeep.is_alive():
+            return
         self._writes = 0
-        due = time.monotonic() - self._purged_at > _SECONDS_PER_PURGE
-        if due:
+        cutoffs = None
+        if time.monotonic() - self._purged_at > _SECONDS_PER_PURGE:
             self._purged_at = time.monotonic()
+            cutoffs = self._cutoffs()
         if self._path is None:
-            if due:
-                self._purge_here()
-        elif self._upkeep is None or not self._upkeep.is_alive():
-            self._upkeep = threading.Thread(
-                target=self._keep_up_aside, args=(due,), name="hotplug-store-upkeep", daemon=True
-            )
-            self._upkeep.start()
+            if cutoffs is not None:
+                self._purge_here(cutoffs)
+            return
+        thread = threading.Thread(
+            target=self._keep_up_aside, args=(self._path, cutoffs), name="hotplug-store-upkeep", daemon=True
+        )
+        # A write is committed by now, and its caller must learn so, whether or not there is a thread to be had.
+        with contextlib.suppress(RuntimeError):
+            self._copying = True
+            try:
+                thread.start()
+            except BaseException:
+                self._copying = False
+                raise
+            self._upkeep = thread
 
-    def _keep_up_aside(self, purge_too: bool) -> None:
+    def _keep_up_aside(self, path: Path, cutoffs: Cutoffs | None) -> None:
         # What fails here is tried again at the next upkeep, and a call that meets the same fault reports it.
         with contextlib.suppress(StoreError):
-            if purge_too:
-                self._purge_aside()
-            with _as_store_errors(self._path), contextlib.closing(_connect(str(self._path))) as connection:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            try:
+                with as_store_errors(path):
+                    checkpoint(path)
+            finally:
+                self._copying = False
+            if cutoffs is not None:
+                self._purge_aside(cutoffs)
 
     async def aclose(self) -> None:
         """See `Store.aclose`."""
@@ -521,7 +545,8 @@ class SqliteStore:
             raise StoreError("the store was closed inside its own transaction", hint="end the transaction first")
         self._closed = True
         if self._upkeep is not None:
-            await anyio.to_thread.run_sync(self._upkeep.join)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._upkeep.join)
         with self._lock:
             self._connection.close()
             if self._lease is not None:
@@ -538,66 +563,3 @@ class SqliteStore:
 
 def _run(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:
     connection.execute(statement, values)
-
-
-def _owners(path: Path) -> Path:
-    return path.with_name(path.name + "-owners")
-
-
-def _connect(database: str) -> sqlite3.Connection:
-    # `synchronous` and the timeout are a connection's own; the journal mode is the file's.
-    connection = sqlite3.connect(database, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA synchronous = NORMAL")
-    return connection
-
-
-def _open_file(path: Path, durability: Durability) -> sqlite3.Connection:
-    # Never open and close a database that is there: that would drop this process's other locks on it (POSIX).
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            path.chmod(0o600)
-    connection = _connect(str(path))
-    try:
-        schema.check(connection, str(path))
-        connection.execute("PRAGMA journal_mode = WAL")
-        # The upkeep checkpoints much sooner; this is for a process whose upkeep can't.
-        connection.execute("PRAGMA wal_autocheckpoint = 20000")
-        schema.migrate(connection)
-        if durability == "full":
-            connection.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection, *, write: bool) -> Generator[None]:
-    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
-
-
-def _is_busy(error: Exception) -> bool:
-    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode & 0xFF in (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-    )
-
-
-def _broken(path: Path | None, error: Exception) -> StoreError:
-    return StoreError(f"the store {path or 'in memory'} can't be used: {error}")
-
-
-@contextlib.contextmanager
-def _as_store_errors(path: Path | None) -> Generator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError, UnicodeEncodeError) as error:
-        raise _broken(path, error) from error

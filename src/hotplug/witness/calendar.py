@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
@@ -64,20 +64,17 @@ class SqliteWitness:
         self._path = Path(path)
 
     async def stored(self) -> list[dict[str, Any]]:
-        """The events, their first and last instants as the table has them."""
+        """The events: `{uid, title, location, description, start, end}`; only instants as `…Z`, with an end."""
 
         def read() -> list[dict[str, Any]]:
             if not self._path.exists():
                 return []
             connection = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)
             try:
-                rows = connection.execute("select uid, first, last, body from calendar_events").fetchall()
+                rows = connection.execute("select uid, body from calendar_events").fetchall()
             finally:
                 connection.close()
-            return [
-                {"uid": uid, "title": json.loads(body).get("title"), "start": _zulu(first), "end": _zulu(last)}
-                for uid, first, last, body in rows
-            ]
+            return [{"uid": uid, **_row(json.loads(body))} for uid, body in rows]
 
         return await anyio.to_thread.run_sync(read)
 
@@ -87,8 +84,8 @@ def times_of(text: str) -> list[dict[str, Any]]:
     import icalendar
 
     found: list[dict[str, Any]] = []
-    for component in icalendar.Calendar.from_ical(text).walk("VEVENT"):
-        event = cast("Any", component)
+    calendar: Any = icalendar.Calendar.from_ical(text)
+    for event in calendar.walk("VEVENT"):
         start = event["DTSTART"].dt
         if "DTEND" in event:
             end = event["DTEND"].dt
@@ -102,10 +99,19 @@ def times_of(text: str) -> list[dict[str, Any]]:
                 "description": str(event.get("DESCRIPTION", "")),
                 "start": _shown(start),
                 "end": _shown(end),
+                "zone": _zone(event["DTSTART"]),
                 "recurring": "RRULE" in event or "RDATE" in event,
             }
         )
     return found
+
+
+def _zone(start: Any) -> str:
+    """`date`, `utc`, `floating`, or the zone that the start names."""
+    if not isinstance(start.dt, datetime):
+        return "date"
+    named = start.params.get("TZID")
+    return str(named) if named else "floating" if start.dt.tzinfo is None else "utc"
 
 
 def _shown(moment: date | datetime) -> str:
@@ -116,7 +122,13 @@ def _shown(moment: date | datetime) -> str:
     return moment.isoformat()
 
 
-def _zulu(text: str | None) -> str | None:
-    if text is None:
-        return None
-    return datetime.fromisoformat(text).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _row(body: dict[str, Any]) -> dict[str, Any]:
+    kind, start, *rest = body["when"]
+    found = {"title": body.get("title"), "location": body.get("location"), "description": body.get("description")}
+    if kind != "instant":
+        zone = {"all-day": "date", "floating": "floating"}.get(kind) or str(rest[2])
+        return {**found, "start": start, "end": None, "zone": zone}
+    days, seconds = rest
+    first = datetime.fromisoformat(start).replace(tzinfo=UTC)
+    end = first + timedelta(days=days, seconds=seconds)
+    return {**found, "start": _shown(first), "end": _shown(end), "zone": "utc"}

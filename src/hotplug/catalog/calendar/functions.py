@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
 from hotplug.catalog.calendar import times
@@ -40,7 +40,7 @@ def when(fields: Any) -> dict[str, Any]:
     """
     if not isinstance(fields, dict):
         raise InvalidArgument("the times are no object")
-    given: dict[str, Any] = fields
+    given = _object(fields)
     found = read_when(
         given.get("start", ""),
         given.get("end"),
@@ -52,29 +52,28 @@ def when(fields: Any) -> dict[str, Any]:
 
 
 def changed(fields: Any, event: Any) -> dict[str, Any]:
-    """`$changed($.changes, $event)`: the time that an event has after a change of some of its times, as `$when` tells it.
+    """`$changed($.changes, $event)`: the time that an event has after a change of some of it, as `$when` tells it.
 
     A start alone moves the event and keeps its length; an end or a duration alone changes the length.
     A start in another kind of time (zoned, floating, all-day) replaces zone and kind with what the change says.
     """
-    new: dict[str, Any] = fields if isinstance(fields, dict) else {}
-    old: dict[str, Any] = event if isinstance(event, dict) else {}
+    new = _object(fields)
+    old = _object(event)
     merged = {name: new[name] for name in ("start", "end", "duration", "timeZone", "showWithoutTime") if name in new}
     if "start" not in merged:
         merged["start"] = old.get("start")
         for name in ("timeZone", "showWithoutTime"):
             if name in old:
                 merged.setdefault(name, old[name])
-    elif "timeZone" not in merged and "showWithoutTime" not in merged and old.get("timeZone"):
+    elif "timeZone" in old and not {"timeZone", "showWithoutTime"} & merged.keys() and _offset(merged["start"]) is None:
         # Editing keeps the zone that an event is stored in, unless a new one is given (FR-07).
-        if read_date_time_or_none(merged["start"]) is None:
-            merged["timeZone"] = old["timeZone"]
+        merged["timeZone"] = old["timeZone"]
     if "end" not in merged and "duration" not in merged:
         merged["duration"] = old.get("duration")
     return when(merged)
 
 
-def read_date_time_or_none(text: Any) -> Any:
+def _offset(text: Any) -> Any:
     """The offset of a date-time; None where it is local or no date-time."""
     try:
         return read_date_time(text, "start")[1]
@@ -104,27 +103,27 @@ def local(text: Any, zone: Any) -> str:
 
 def bounds(fields: Any) -> dict[str, Any]:
     """`$bounds($)`: a search's range as instants, `{from, to}`, the widest reading where only a zone would decide."""
-    given: dict[str, Any] = fields if isinstance(fields, dict) else {}
+    given = _object(fields)
     found = read_range(given.get("from", ""), given.get("to", ""), given.get("timeZone"))
     return {"from": format_utc(found.start), "to": format_utc(found.end)}
 
 
 def in_range(event: Any, fields: Any) -> bool:
     """`$inRange($event, $input)`: whether an event lies in a search's [from, to)."""
-    given: dict[str, Any] = fields if isinstance(fields, dict) else {}
+    given = _object(fields)
     found = read_range(given.get("from", ""), given.get("to", ""), given.get("timeZone"))
-    at: dict[str, Any] = event if isinstance(event, dict) else {}
+    at = _object(event)
     end = at.get("end") if "duration" not in at else None
     placed = read_when(at.get("start", ""), end, at.get("duration"), at.get("timeZone"), at.get("showWithoutTime"))
     return times.overlaps(placed, found)
 
 
 def mentions(event: Any, query: Any) -> bool:
-    """`$mentions($event, $input.query)`: whether title, description or location has the text, without regard to case."""
+    """`$mentions($event, $input.query)`: whether title, description or location has the text, whatever its case."""
     if query is None:
         return True
     wanted = str(query).casefold()
-    texts: dict[str, Any] = event if isinstance(event, dict) else {}
+    texts = _object(event)
     return any(wanted in str(texts.get(name, "")).casefold() for name in ("title", "description", "location"))
 
 
@@ -132,6 +131,10 @@ def days_after(text: Any, days: Any) -> str:
     """`$daysAfter("2026-10-26", 1)`: a later (or, negative, an earlier) date."""
     found = read_date(_text(text, "daysAfter"), "date")
     return found.fromordinal(found.toordinal() + int(days)).isoformat()
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _told(found: When) -> dict[str, Any]:

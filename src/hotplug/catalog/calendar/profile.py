@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired, Required
 
 from pydantic import Field
-from typing_extensions import NotRequired, Required, TypedDict, Unpack
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.profile import (
     Determinism,
@@ -203,7 +203,8 @@ class _Times(TypedDict, total=False):
     end: Annotated[str, Field(description="In the form of start; exclusive for dates. Give end or duration, not both.")]
     duration: Annotated[str, Field(description="ISO 8601: `PT1H`, `P1D`. Give end or duration, not both.")]
     time_zone: Annotated[
-        str, Field(description='An IANA zone name, or "floating" for a time of no zone. Left out: start needs an offset.')
+        str,
+        Field(description='An IANA zone name, or "floating" for a time of no zone. Left out: start needs an offset.'),
     ]
     show_without_time: Annotated[bool, Field(description="All-day: start and end are dates.")]
 
@@ -244,11 +245,15 @@ class Changes(_Times, _Text, _Series, total=False):
     start: Start
 
 
-class _Update(TypedDict):
+class UpdateOptions(TypedDict):
+    """What an update takes besides the changes."""
+
     clear: NotRequired[Annotated[list[str], Field(description="Names of fields to empty: description, location, …")]]
     accept: NotRequired[list[str]]
     revision: NotRequired[Annotated[str, in_facet("revisions")]]
-    scope: NotRequired[Annotated[Scope, in_facet("recurrence"), Field(description="Required for an event of a series.")]]
+    scope: NotRequired[
+        Annotated[Scope, in_facet("recurrence"), Field(description="Required for an event of a series.")]
+    ]
     occurrence: NotRequired[
         Annotated[str, in_facet("recurrence"), Field(description="The original start of the occurrence meant.")]
     ]
@@ -261,7 +266,9 @@ class _Update(TypedDict):
     replace_alerts: NotRequired[Annotated[list[Alert], in_facet("reminders")]]
 
 
-class _Delete(TypedDict):
+class DeleteOptions(TypedDict):
+    """What a deletion takes besides the event."""
+
     accept: NotRequired[list[str]]
     revision: NotRequired[Annotated[str, in_facet("revisions")]]
     scope: NotRequired[Annotated[Scope, in_facet("recurrence")]]
@@ -269,7 +276,7 @@ class _Delete(TypedDict):
     notify: NotRequired[Annotated[Notify, in_facet("invitations")]]
 
 
-class Range(TypedDict, total=False):
+class SearchOptions(TypedDict, total=False):
     """What narrows a search."""
 
     time_zone: Annotated[str, Field(description="The zone in which `from` and `to` are dates.")]
@@ -302,9 +309,7 @@ class Calendar(
             "Participants; whether they are notified is said with every act that could do it.",
             "Nobody can be invited, and who is invited isn't shown.",
         ),
-        "rsvp": Facet(
-            "1.0.0", "Answering an invitation.", "An invitation has to be answered elsewhere."
-        ),
+        "rsvp": Facet("1.0.0", "Answering an invitation.", "An invitation has to be answered elsewhere."),
         "reminders": Facet("1.0.0", "Alerts before or after the start.", "No reminder can be set or seen."),
         "tombstones": Facet(
             "1.0.0",
@@ -316,10 +321,10 @@ class Calendar(
         reset="none", replay_prefix="unsafe", time="wall", observation="exact", actions="irreversible"
     ),
 ):
-    """Calendars: records you own, with durable identifiers, bounded effects and loud failures; time is the whole subject.
+    """Calendars: records you own. Durable identifiers, bounded effects, loud failures; time is the whole subject.
 
-    The core is six verbs. A calendar without any of them is not one: it has to name its calendars, find events in a range,
-    show one, take a new one, change one and remove one. Nothing is converted, guessed or defaulted in silence:
+    The core is six verbs. A calendar without any of them is not one: it has to name its calendars, find events in a
+    range, show one, take a new one, change one and remove one. Nothing is converted, guessed or defaulted in silence:
     a local start that says neither zone nor floating is refused, so is a wall time that doesn't exist;
     what a server can't keep exactly it refuses with `unsupported` and `details.lost`, unless `accept` names that loss.
     Null reads as left out. Property names are those of JSCalendar (RFC 8984).
@@ -331,7 +336,7 @@ class Calendar(
         ...
 
     @read("calendar.search", sense="state", eager=True)
-    async def search(self, from_: str, to: str, **range_: Unpack[Range]) -> Found:
+    async def search(self, from_: str, to: str, **range_: Unpack[SearchOptions]) -> Found:
         """Find the events that overlap [from, to): instants with an offset, or dates with a timeZone.
 
         A series with an occurrence in the range appears once; its occurrences only with `expand`.
@@ -345,16 +350,16 @@ class Calendar(
 
     @operation("calendar.create", eager=True, effects=True, once=True)
     async def create(self, **event: Unpack[NewEvent]) -> Written:
-        """Put a new event into a calendar. `calendar`, `title`, `start` and one of `end` and `duration` are required."""
+        """Put a new event into a calendar: `calendar`, `title`, `start`, and one of `end` and `duration`."""
         ...
 
     @operation("calendar.update", eager=True, effects=True, once=True)
-    async def update(self, event: EventRef, changes: Changes, **options: Unpack[_Update]) -> Written:
+    async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
         """Change an event: fields left out stay, `clear` empties by name."""
         ...
 
     @operation("calendar.delete", effects=True, once=True)
-    async def delete(self, event: EventRef, **options: Unpack[_Delete]) -> Deleted:
+    async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         """Remove an event. Removing it again is `not_found`."""
         ...
 

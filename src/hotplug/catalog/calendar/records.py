@@ -129,7 +129,24 @@ def new_record(uid: str, fields: Mapping[str, Any], now: datetime) -> EventRecor
         overrides=_read_overrides(overrides, when),
     )
     record.series.check()
-    return record
+    return _tidy(record)
+
+
+def _tidy(record: EventRecord) -> EventRecord:
+    """Without exceptions that say what is so anyway: iCalendar, which has whole events for them, couldn't tell."""
+    if not record.overrides:
+        return record
+    series = record.series
+    overrides = {
+        at: Override(
+            override.excluded,
+            None if override.when == series.at(at) else override.when,
+            {name: value for name, value in override.fields.items() if value != getattr(record, PLAIN[name])},
+        )
+        for at, override in record.overrides.items()
+    }
+    given = series.given_among(at for at, override in overrides.items() if override == Override())
+    return replace(record, overrides={at: each for at, each in overrides.items() if at not in given})
 
 
 def _check_series_start(start: str, when: When) -> None:
@@ -262,7 +279,10 @@ def with_time(record: EventRecord, when: When, changes: Mapping[str, Any], clear
     if when != record.when:
         delta = wall_clock(when) - wall_clock(record.when)
         rules = moved_rules(rules, record.when, when)
-        overrides = {at + delta: override for at, override in overrides.items()}
+        old, new = record.series, Series(when)
+        overrides = {
+            at + delta: _moved_along(override, old.at(at), new.at(at + delta)) for at, override in overrides.items()
+        }
     if "recurrenceRules" in changes:
         if "start" in changes and changes["recurrenceRules"]:
             _check_series_start(changes["start"], when)
@@ -283,7 +303,20 @@ def with_time(record: EventRecord, when: When, changes: Mapping[str, Any], clear
         known |= {"recurrenceRules"} & {*changes, *clear}
         changed = replace(changed, unknown=tuple(name for name in record.unknown if name not in known))
         changed.series.check()
-    return changed
+    return _tidy(changed)
+
+
+def _moved_along(override: Override, old: When, new: When) -> Override:
+    """The exception of a series that is moved: one that has another length only moves with it, others stay in place."""
+    own = override.when
+    if own is None or type(own) is not type(old) or own != replace(old, **_length(own)):
+        return override
+    moved = new if isinstance(own, AllDay) is not isinstance(new, AllDay) else replace(new, **_length(own))
+    return replace(override, when=None if moved == new else moved)
+
+
+def _length(when: When) -> dict[str, Any]:
+    return {"days": when.days} if isinstance(when, AllDay) else {"duration": when.duration}
 
 
 def _still_given(record: EventRecord, series: Series) -> dict[datetime, Override]:

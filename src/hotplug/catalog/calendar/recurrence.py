@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, takewhile
 from typing import Any, Final
 
-from hotplug.catalog.calendar.rules import Rule, given_by, occurrence_id, wall_clock
+from hotplug.catalog.calendar.rules import Rule, first_given, given_by, occurrence_id, wall_clock
 from hotplug.catalog.calendar.times import Range, When, Zoned, overlaps, shift, start_instant
 from hotplug.errors import InvalidArgument
 
@@ -66,9 +66,9 @@ class Series:
             InvalidArgument: `details["first"]` is the first start from there on that the rules give, if any.
         """
         anchor = wall_clock(self.when)
-        if not self.rules or any(next(iter(given_by(rule, anchor)), None) == anchor for rule in self.rules):
+        firsts = [first for rule in self.rules if (first := first_given(rule, anchor)) is not None]
+        if anchor in firsts or not self.rules:
             return
-        firsts = [each for rule in self.rules if (each := next(iter(given_by(rule, anchor)), None)) is not None]
         first = occurrence_id(self.when, min(firsts)) if firsts else None
         raise InvalidArgument(
             f"the start {occurrence_id(self.when, anchor)!r} is not one that recurrenceRules give",

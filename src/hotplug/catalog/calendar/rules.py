@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Rule",
+    "first_given",
     "given_by",
     "moved_rules",
     "occurrence_id",
@@ -380,6 +381,16 @@ def given_by(rule: Rule, anchor: datetime) -> rrule:
     expander = rrulestr(text, dtstart=anchor.replace(fold=0))
     assert isinstance(expander, rrule)
     return expander
+
+
+def first_given(rule: Rule, anchor: datetime) -> datetime | None:
+    """The first start that a rule gives in the 50 years from `anchor`; a rule that gives none by then is no use."""
+    try:
+        last = anchor.replace(year=anchor.year + 50, day=min(anchor.day, 28))
+    except ValueError:
+        last = anchor.replace(month=12, day=31)
+    bounded = replace(rule, count=None, until=last if rule.until is None else min(rule.until, last))
+    return next(iter(given_by(bounded, anchor)), None)
 
 
 def rules_before(rules: Sequence[Rule], anchor: datetime, split: datetime) -> tuple[Rule, ...]:

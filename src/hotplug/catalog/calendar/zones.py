@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from hotplug.errors import InvalidArgument
 
-__all__ = ["format_local", "format_utc", "format_zoned", "gap", "place", "read_wall", "read_zone", "resolve"]
+__all__ = ["format_local", "format_utc", "format_zoned", "gap", "is_zone", "place", "read_wall", "read_zone", "resolve"]
 
 _ZONE: Final = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+)*", re.ASCII)
 
@@ -32,7 +32,8 @@ def _machine_zone_names() -> frozenset[str]:
 
 
 @lru_cache(maxsize=512)
-def _known(name: str) -> bool:
+def is_zone(name: str) -> bool:
+    """Whether the IANA database has a zone of this name."""
     # `localtime`, `posix/…` and `right/…` open as files but name no zone that another machine has.
     return name in _zone_names() or (_ZONE.fullmatch(name) is not None and name in _machine_zone_names())
 
@@ -43,7 +44,7 @@ def read_zone(name: str, field: str = "timeZone") -> ZoneInfo:
     Raises:
         InvalidArgument: No such zone; the message and `details["near"]` name up to three that are like it.
     """
-    if _known(name):
+    if is_zone(name):
         return ZoneInfo(name)
     near = _near(name)
     hint = f"did you mean {' or '.join(near)}?" if near else "use an IANA name such as Europe/Berlin"

@@ -16,6 +16,7 @@ from hotplug.projection.calendar import (
     Ours,
     accepted,
     cleaned,
+    clears,
     doubted,
     moved,
     page,
@@ -90,7 +91,8 @@ class AgentsCalendar:
         changes = cleaned(given["changes"])
         event = await self._read(given["event"])
         self._check_revision(given, event)
-        cleared = [name for name in given.get("clear", ()) if event.get(name)]
+        unknown = event.get("unknown", ())
+        cleared = [name for name in clears(given, changes) if event.get(name) or name in unknown]
         cleared += [name for name in TEXTS if changes.get(name) == "" and event.get(name)]
         if cleared:
             raise Unsupported(
@@ -195,13 +197,15 @@ class AgentsCalendar:
         return fact is not None and fact["etag"] == raw["etag"]
 
     async def _is_series(self, calendar: str, handle: str, raw: Mapping[str, Any]) -> bool | None:
-        """Whether it is listed after its own end; None where the calendar can't be listed."""
+        """Whether it is listed after its own end; None where that can't be found out."""
         end = raw.get("dtend") or raw["dtstart"]
         try:
             later = await self._list(calendar, second_after(_instant(end)), FOREVER, "UTC")
         except Unavailable:
             return None
-        return any(_path(item["href"]) == handle for item in later)
+        listed = any(_path(item["href"]) == handle for item in later)
+        # What shows no end may be listed because it still lasts.
+        return None if listed and not raw.get("dtend") else listed
 
     async def _calendars(self) -> list[str]:
         plan = self._provider.plans["calendar.calendars"]
@@ -213,7 +217,7 @@ class AgentsCalendar:
         return cast("list[Fields]", await self._provider.ask("calendar_list", arguments))
 
     async def _listed(self, calendar: str, bounds: Fields) -> list[tuple[Fields, bool]]:
-        """The events of a calendar that may lie in a range, each with whether it is there by a later occurrence."""
+        """The events of a calendar that may lie in a range, each with whether it does so by what isn't shown of it."""
         near = await self._list(calendar, functions.plus_seconds(bounds["from"], -1), bounds["to"], "UTC")
         # All-day and floating events lie elsewhere on the time line in other zones.
         wide = (
@@ -233,7 +237,7 @@ class AgentsCalendar:
             floating = other is not None and not item["all_day"] and other["dtstart"] != item["dtstart"]
             event = _event(item, calendar, ours=ours[handle], floating=floating)
             later = not ours[handle] and handle in listed_near and _outside(item, bounds)
-            if later:
+            if later and item.get("dtend"):
                 event["recurring"] = True
             elif not ours[handle]:
                 event["unknown"] = [*event["unknown"], "recurring"]

@@ -1,0 +1,226 @@
+"""Native calendars: calendar@1 over the engine."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from typing_extensions import Unpack
+
+from hotplug.catalog.calendar import (
+    Calendar,
+    CalendarEvent,
+    CalendarInfo,
+    CalendarRef,
+    Calendars,
+    Changes,
+    Deleted,
+    DeletedEvent,
+    DeletedEvents,
+    EventRef,
+    Found,
+    NewEvent,
+    Written,
+)
+from hotplug.catalog.calendar.profile import DeleteOptions, SearchOptions, UpdateOptions
+from hotplug.errors import InvalidArgument, Unsupported
+from hotplug.profile import Event, Part
+from hotplug.serve import current_call
+from hotplug.servers.calendar.engine import CalendarEngine, Effect
+from hotplug.servers.calendar.folder import FolderStorage
+from hotplug.servers.calendar.lists import changed_list
+from hotplug.servers.calendar.sqlite import SqliteStorage
+from hotplug.servers.calendar.storage import Storage
+
+__all__ = ["FolderCalendar", "NativeCalendar", "SqliteCalendar"]
+
+_PARTS: Mapping[str, Part] = Calendar.definition.parts
+
+
+class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"], partial=True):
+    """A calendar of our own over a storage.
+
+    It has no mail: `notify` is asked for wherever people are invited, and only `none` can be obeyed.
+    """
+
+    title = "calendar"
+    instance = "calendar"
+    commits_with_store = False
+
+    def __init__(self, storage: Storage) -> None:
+        self._engine = CalendarEngine(storage)
+
+    async def aclose(self) -> None:
+        """Let go of files and connections."""
+        await self._engine.close()
+
+    async def calendars(self) -> Calendars:
+        return Calendars(calendars=[CalendarInfo.model_validate(one) for one in await self._engine.calendars()])
+
+    async def search(self, from_: str, to: str, **range_: Unpack[SearchOptions]) -> Found:
+        events, cursor = await self._engine.search(
+            from_,
+            to,
+            range_.get("time_zone"),
+            range_.get("calendar"),
+            range_.get("query"),
+            range_.get("limit"),
+            range_.get("cursor"),
+            expand=range_.get("expand", False),
+        )
+        return Found(events=[CalendarEvent.model_validate(one) for one in events], cursor=cursor)
+
+    async def get(self, event: EventRef) -> CalendarEvent:
+        return CalendarEvent.model_validate(await self._engine.get(event))
+
+    async def create(self, **event: Unpack[NewEvent]) -> Written:
+        fields = _wire("calendar.create", event)
+        _check_notify(fields, told=bool(fields.get("participants")))
+        fields.pop("notify", None)
+        accept = fields.pop("accept", ())
+        done = _Done()
+        await self._engine.create(fields, accept=accept, also=done.commit)
+        return await self._finish(done)
+
+    async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
+        given = _wire("calendar.update", {"event": event, "changes": changes, **options})
+        fields: dict[str, Any] = given["changes"]
+        lists = {name: value for name, value in given.items() if name.endswith(("Participants", "Alerts"))}
+        revision = given.get("revision")
+        before = await self._engine.get(event) if "invitations" in self.facets else {}
+        if lists:
+            # What is added to is what was read: an edit in between moves the revision, and is refused.
+            revision = revision or before.get("revision")
+        for name, key in (("participants", "email"), ("alerts", "id")):
+            after = changed_list(name, key, before.get(name), lists)
+            if after is not None:
+                fields[name] = after
+        _check_notify(given, told=any("Participants" in name for name in lists) or bool(before.get("participants")))
+        done = _Done()
+        await self._engine.update(
+            event,
+            fields,
+            given.get("clear", ()),
+            scope=given.get("scope"),
+            occurrence=given.get("occurrence"),
+            revision=revision,
+            accept=given.get("accept", ()),
+            also=done.commit,
+        )
+        return await self._finish(done)
+
+    async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
+        if "invitations" in self.facets:
+            before = await self._engine.get(event)
+            _check_notify(dict(options), told=bool(before.get("participants")))
+        done = _Done(deleting=True)
+        await self._engine.delete(
+            event,
+            scope=options.get("scope"),
+            occurrence=options.get("occurrence"),
+            revision=options.get("revision"),
+            also=done.commit,
+        )
+        await self._finish(done)
+        return Deleted(scope=cast("Any", done.effect.scope) if done.effect else None)
+
+    async def deleted(self, cursor: str | None = None, limit: int | None = None) -> DeletedEvents:
+        found, following = await self._engine.deleted_since(cursor, limit)
+        return DeletedEvents(
+            deleted=[
+                DeletedEvent(event=EventRef(one["event"]), calendar=CalendarRef(one["calendar"]), at=one["deleted"])
+                for one in found
+            ],
+            cursor=following,
+        )
+
+    async def _finish(self, done: _Done) -> Written:
+        """Tell the events that didn't commit with the effect, and give the result."""
+        effect = done.effect
+        if effect is None:
+            raise RuntimeError("the engine ended without an effect")
+        if not done.told:
+            for event in _events(effect):
+                await self.emit(event)
+        return _written(effect)
+
+
+class SqliteCalendar(NativeCalendar, facets=["invitations", "reminders"]):
+    """A calendar in one SQLite file, which also holds the store: an effect and its record commit together.
+
+    Args:
+        path: The file, made if it isn't there; it has one calendar then.
+    """
+
+    commits_with_store = True
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(SqliteStorage(path))
+        self.title = f"SQLite · {Path(path).name}"
+        self.instance = f"sqlite:{Path(path).name}"
+
+
+class FolderCalendar(NativeCalendar):
+    """A folder with a folder for each calendar and an `.ics` file for each event.
+
+    Args:
+        root: The folder, made if it isn't there; it has one calendar then.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        super().__init__(FolderStorage(root))
+        self.title = f"folder · {Path(root).name}"
+        self.instance = f"folder:{Path(root).name}"
+
+
+class _Done:
+    """What the engine did, noted inside its transaction, with the record of the call where the store is in the same file."""
+
+    def __init__(self, *, deleting: bool = False) -> None:
+        self._call = current_call()
+        self._deleting = deleting
+        self.effect: Effect | None = None
+        self.told = False
+
+    def commit(self, connection: Any, effect: Effect) -> None:
+        self.effect = effect
+        if isinstance(connection, sqlite3.Connection) and self._call.commit is not None:
+            result = Deleted(scope=cast("Any", effect.scope)) if self._deleting else _written(effect)
+            self._call.commit_in(connection, result, _events(effect))
+            self.told = True
+
+
+def _written(effect: Effect) -> Written:
+    return Written(event=EventRef(effect.event), revision=effect.revision, scope=cast("Any", effect.scope))
+
+
+def _events(effect: Effect) -> Sequence[Event]:
+    return [
+        Calendar.EventChanged(
+            event=EventRef(effect.event),
+            calendar=CalendarRef(effect.calendar),
+            change=cast("Any", effect.kind),
+            revision=effect.revision,
+        )
+    ]
+
+
+def _wire(part: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return cast("dict[str, Any]", _PARTS[part].input.write(dict(arguments)))
+
+
+def _check_notify(given: Mapping[str, Any], *, told: bool) -> None:
+    """Refuse an act that could tell others without a word about it, and one that we can't obey (FR-05)."""
+    notify = given.get("notify")
+    if notify is None and told:
+        raise InvalidArgument(
+            "notify is missing: this event has participants", hint='say notify: "none" or "all"; there is no default'
+        )
+    if notify == "all":
+        raise Unsupported(
+            "this calendar can't send mail, so nobody can be notified",
+            details={"lost": ["notify"]},
+            hint='use notify: "none" and tell them yourself',
+        )
