@@ -462,6 +462,11 @@ class SqliteStore:
 
     # The store itself
 
+    @property
+    def file(self) -> Path | None:
+        """See `CoCommitting.file`."""
+        return self._path
+
     def sealing_key(self) -> bytes:
         """See `Store.sealing_key`."""
         return self._sealing_key
