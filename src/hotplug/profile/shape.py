@@ -216,9 +216,7 @@ class DocumentShape:
 def _wants_structure(error: Any) -> bool:
     """Whether a string stands where an object or a list is wanted and no string is allowed."""
     wanted = error.validator_value
-    kinds = (
-        {wanted} if isinstance(wanted, str) else set(cast("list[str]", wanted)) if isinstance(wanted, list) else set()
-    )
+    kinds: set[str] = {wanted} if isinstance(wanted, str) else set(cast("list[str]", wanted or []))
     return (
         error.validator == "type"
         and isinstance(error.instance, str)

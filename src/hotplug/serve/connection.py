@@ -21,6 +21,7 @@ from hotplug.catalog.connection import (
 )
 from hotplug.errors import NotFound
 from hotplug.profile import Definition, Determinism, Extension, Part, SenseGrade
+from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
 from hotplug.serve.provider import Memory, ProjectionRef
 
@@ -103,7 +104,7 @@ class ConnectionParts:
             opened_at=_now(),
             opened=now,
             deadline=now + min(budget_ms, _LONGEST_BUDGET_MS) / 1000,
-            first=self.events._count + 1,  # pyright: ignore[reportPrivateUsage]  # the log's own count
+            first=self.events.count + 1,
         )
         self.events.windows[window.id] = window
         return WindowOpened(window=window.id, cursor=await self.events.here())
@@ -138,6 +139,7 @@ class ConnectionParts:
             where=arguments.get("where"),
             wait_ms=arguments.get("wait_ms", 0),
             limit=arguments.get("limit", 100),
+            principal=current_call().principal,
         )
         return Events(
             events=[EventRecord.model_validate(one) for one in page.events],

@@ -430,17 +430,22 @@ class Runtime:
             try:
                 content = await self._do(bound, call, arguments)
             except BaseException as error:
-                try:
-                    await self._end(call, error, token)
-                except StoreError:
-                    if call.outcome is None or not isinstance(error, Exception):
-                        raise error from None
-                    # The record is ended already: with the effect, in its own transaction. So it was done.
-                    return Answer(call.outcome)
+                if await self._was_done(call, error, token):
+                    return Answer(cast("dict[str, Any]", call.outcome))
                 raise
             if call.outcome is None:
                 await self.store.finish(token, content, receipt=_receipt(call))
-        return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
+            return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
+
+    async def _was_done(self, call: Call, error: BaseException, token: Token) -> bool:
+        """End the record of an attempt that failed, and say whether it had been ended with the effect already."""
+        try:
+            await self._end(call, error, token)
+        except StoreError:
+            if call.outcome is None or not isinstance(error, Exception):
+                raise error from None
+            return True
+        return False
 
     async def _end(self, call: Call, error: BaseException, token: Token) -> None:
         """End a record whose attempt failed: remember the failure where something may have been done, else forget."""
@@ -495,7 +500,7 @@ def _bind(provider: Provider) -> list[Bound]:
 
 
 def _annotations(part: Part) -> dict[str, bool]:
-    """Hints derived from the contract. What it doesn't say (whether an effect may destroy) is left out, and so the worse."""
+    """Hints derived from the contract. What it doesn't say, whether an effect may destroy, is left out: the worse."""
     hints = {
         "readOnlyHint": not part.flags.effects,
         "idempotentHint": not part.flags.effects,
@@ -507,7 +512,7 @@ def _annotations(part: Part) -> dict[str, bool]:
 
 
 def _with_extras(schema: dict[str, Any], extras: Mapping[str, Extra]) -> dict[str, Any]:
-    """The input schema with what extensions add, under `ext`; their definitions are lifted, each under its extension."""
+    """The input schema with what extensions add, under `ext`; definitions are lifted to the root under the id."""
     if not extras:
         return schema
     properties: dict[str, Any] = {}
