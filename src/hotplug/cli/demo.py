@@ -101,7 +101,7 @@ async def _run(out: Output, journey: Journey, only: list[str] | None) -> Journey
         version=journey.version,
         digest=journey.digest,
         steps=tuple(step.name for step in journey.steps),
-        core=tuple(step.name for step in journey.steps if step.needs is None),
+        core=journey.core,
         backends=tuple(found[backend.name] for backend in backends),
         at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         tool=f"hotplug {version()}",

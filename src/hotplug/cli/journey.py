@@ -89,7 +89,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
         version=document.version,
         digest=document.digest,
         steps=steps,
-        core=tuple(step.name for step in document.steps if step.needs is None),
+        core=document.core,
         backends=tuple(outcomes),
         at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         tool=f"hotplug {version()}",

@@ -1,7 +1,7 @@
 """The contract: how a profile is written, turned into a document, versioned and frozen. Pure."""
 
 from hotplug.profile.contract import RESERVED, Caller, Contract, Extension, Extra, Profile, Requirement, extends
-from hotplug.profile.definition import DOCUMENT_SCHEMA, Definition, Determinism, RefKind, SenseGrade
+from hotplug.profile.definition import DOCUMENT_SCHEMA, Definition, Determinism, RefKind
 from hotplug.profile.fields import (
     Blob,
     Duration,
@@ -22,6 +22,7 @@ from hotplug.profile.fields import (
     wire_name,
 )
 from hotplug.profile.parts import Event, Facet, Flags, Part, event, operation, read
+from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape, Shape, TypedShape, without_nulls
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
     "RefSeal",
     "Requirement",
     "Secret",
-    "SenseGrade",
+    "Sense",
     "Sensitive",
     "Shape",
     "Target",

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
 from hotplug.errors import HotplugError, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
-from hotplug.profile.definition import Definition, Determinism, RefKind, SenseGrade
+from hotplug.profile.definition import Definition, Determinism, RefKind
 from hotplug.profile.fields import Model, Ref, wire_name
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
 from hotplug.profile.schema import JsonSchema, fields_of_facets, subschemas
+from hotplug.profile.senses import Sense
 from hotplug.profile.shape import TypedShape
 from hotplug.profile.versions import Range, default_range, parse_version
 
@@ -133,7 +134,7 @@ class Profile(Contract):
         name: str | None = None,
         version: str | None = None,
         facets: Mapping[str, Facet] | Iterable[str] = (),
-        senses: Mapping[str, SenseGrade] | None = None,
+        senses: Mapping[str, Sense] | None = None,
         determinism: Determinism | None = None,
         setup: type[Model] | None = None,
         partial: bool = False,
@@ -165,7 +166,7 @@ class Profile(Contract):
         name: str,
         version: str | None,
         facets: Mapping[str, Facet],
-        senses: Mapping[str, SenseGrade],
+        senses: Mapping[str, Sense],
         determinism: Determinism,
         setup: type[Model] | None,
     ) -> Definition:

@@ -12,37 +12,24 @@ from hotplug.errors import ProfileError
 from hotplug.profile.canonical import digest
 from hotplug.profile.parts import Facet, Flags, Look, Part, PartKind, Replay
 from hotplug.profile.schema import JsonSchema
+from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape
 from hotplug.profile.versions import Range, parse_version
 
-__all__ = ["DOCUMENT_SCHEMA", "Definition", "Determinism", "RefKind", "SenseGrade"]
+__all__ = ["DOCUMENT_SCHEMA", "Definition", "Determinism", "RefKind"]
 
 DOCUMENT_SCHEMA: Final = "hotplug.profile/1"
-
-Independence = Literal["independent", "actuation-derived"]
-Grade = Literal["presence", "context", "consequence"]
-
-
-@dataclass(frozen=True)
-class SenseGrade:
-    """How far a sense is to be trusted: an OVP channel descriptor."""
-
-    independence: Independence
-    grade: Grade
-
-    def document(self) -> dict[str, str]:
-        return {"independence": self.independence, "grade": self.grade}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Determinism:
     """How a run resumes after a connection was replaced (OVP's determinism profile)."""
 
-    reset: Literal["none", "cheap", "costly"] = "none"
-    replay_prefix: Literal["free", "costly", "unsafe"] = "unsafe"
-    time: Literal["wall", "virtual", "controlled"] = "wall"
-    observation: Literal["exact", "sampled", "noisy"] = "exact"
-    actions: Literal["reversible", "compensable", "irreversible"] = "irreversible"
+    reset: Literal["none", "costly", "cheap"] = "none"
+    replay_prefix: Literal["unsafe", "costly", "free"] = "unsafe"
+    time: Literal["wall", "injectable", "stepped"] = "wall"
+    observation: Literal["sampled", "exact"] = "exact"
+    actions: Literal["irreversible", "reversible"] = "irreversible"
 
     def document(self) -> dict[str, str]:
         return {
@@ -75,7 +62,7 @@ class Definition:
     parts: Mapping[str, Part]
     facets: Mapping[str, Facet] = field(default_factory=dict[str, Facet])
     refs: Mapping[str, RefKind] = field(default_factory=dict[str, RefKind])
-    senses: Mapping[str, SenseGrade] = field(default_factory=dict[str, SenseGrade])
+    senses: Mapping[str, Sense] = field(default_factory=dict[str, Sense])
     determinism: Determinism = field(default_factory=Determinism)
     setup: JsonSchema | None = None
     parent: Definition | None = None
@@ -202,9 +189,7 @@ class Definition:
                 key: RefKind(**body)
                 for key, body in cast("dict[str, dict[str, bool]]", document.get("refs", {})).items()
             },
-            senses={
-                key: SenseGrade(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()
-            },
+            senses={key: Sense(**body) for key, body in cast("dict[str, Any]", document.get("senses", {})).items()},
             determinism=_read_determinism(cast("dict[str, Any]", document.get("determinism", {}))),
             setup=document.get("setup"),
             parent=parent,

@@ -29,6 +29,10 @@ class Sense(NamedTuple):
     independence: str
     grade: str
 
+    def document(self) -> dict[str, str]:
+        """The sense as it stands in documents and declarations."""
+        return {"independence": self.independence, "grade": self.grade}
+
 
 SENSES: Final[Mapping[str, Sense]] = {
     "ui": Sense("actuation-derived", "presence"),

@@ -1,6 +1,7 @@
 """Projections: an unmodified server presented as a profile, by a reviewed and frozen document."""
 
-from hotplug.projection.document import Document, Source, digest, parse, read, tool_list
+from hotplug.projection.document import Document, Source, digest, parse
+from hotplug.projection.files import read, tool_list
 from hotplug.projection.fingerprint import Drift, drift, tools_digest
 from hotplug.projection.mapping import Bounds, Mapping
 from hotplug.projection.runtime import ProjectedProvider, ProjectionCode, Upstream

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol, cast
 
 from hotplug.connect import Channel, Reply
 from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError, Unavailable
-from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.projection import fingerprint
 from hotplug.projection.codecs import Codec
@@ -122,8 +122,8 @@ class ProjectedProvider:
                 hint="the core is all or nothing: map it, or refuse it with a code and a reason",
             )
         self.facets = frozenset(document.facets)
-        self.senses: Mapping[str, SenseGrade] = {
-            name: SenseGrade(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
+        self.senses: Mapping[str, Sense] = {
+            name: Sense(sense.independence, cast("Any", sense.grade)) for name, sense in document.senses.items()
         }
         self.determinism: Determinism = self.definition.determinism
         self.projection = ProjectionRef(document.projection, document.version, digest(document))

@@ -11,7 +11,8 @@ from typing import Any, Final, cast
 
 from hotplug.errors import ProjectionError
 from hotplug.projection import fingerprint
-from hotplug.projection.document import Source, read, tool_list
+from hotplug.projection.document import Source
+from hotplug.projection.files import read, tool_list
 
 __all__ = ["Loaded", "choose", "load", "named", "shipped"]
 

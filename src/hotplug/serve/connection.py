@@ -20,7 +20,7 @@ from hotplug.catalog.connection import (
     WindowOpened,
 )
 from hotplug.errors import NotFound
-from hotplug.profile import Definition, Determinism, Extension, Part, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Sense
 from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
 from hotplug.serve.provider import Memory, ProjectionRef
@@ -45,7 +45,7 @@ class ConnectionParts:
     extensions: tuple[type[Extension], ...] = ()
     title = "connection"
     instance = ""
-    senses: Mapping[str, SenseGrade] = {}  # empty and read only
+    senses: Mapping[str, Sense] = {}  # empty and read only
     determinism: Determinism = Connection.definition.determinism
     projection: ProjectionRef | None = None
     atomic = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from hotplug.profile import Definition, Determinism, Extension, Part, Profile, SenseGrade
+from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.store import Store
 
 __all__ = ["Memory", "NativeProvider", "ProjectionRef", "Provider", "providers_of"]
@@ -72,7 +72,7 @@ class Provider(Protocol):
         ...
 
     @property
-    def senses(self) -> Mapping[str, SenseGrade]: ...
+    def senses(self) -> Mapping[str, Sense]: ...
 
     @property
     def determinism(self) -> Determinism: ...
@@ -139,8 +139,8 @@ class NativeProvider:
         return str(getattr(self.server, "instance", "default"))
 
     @property
-    def senses(self) -> Mapping[str, SenseGrade]:
-        return cast("Mapping[str, SenseGrade]", getattr(self.server, "senses", {}))
+    def senses(self) -> Mapping[str, Sense]:
+        return cast("Mapping[str, Sense]", getattr(self.server, "senses", {}))
 
     @property
     def determinism(self) -> Determinism:

@@ -425,6 +425,7 @@ class Runtime:
     ) -> Answer:
         if atomic:
             call.commit = lambda call, connection, result, events: self._commit(call, connection, result, events, token)
+        content: dict[str, Any] = {}
         # What was begun is brought to its end even if the caller is gone by then: a half-done record would be in doubt.
         with anyio.CancelScope(shield=True):
             try:
@@ -435,7 +436,7 @@ class Runtime:
                 raise
             if call.outcome is None:
                 await self.store.finish(token, content, receipt=_receipt(call))
-            return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
+        return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
 
     async def _was_done(self, call: Call, error: BaseException, token: Token) -> bool:
         """End the record of an attempt that failed, and say whether it had been ended with the effect already."""

@@ -99,10 +99,19 @@ def times_of(text: str) -> list[dict[str, Any]]:
                 "description": str(event.get("DESCRIPTION", "")),
                 "start": _shown(start),
                 "end": _shown(end),
+                "zone": _zone(event["DTSTART"]),
                 "recurring": "RRULE" in event or "RDATE" in event,
             }
         )
     return found
+
+
+def _zone(start: Any) -> str:
+    """`date`, `utc`, `floating`, or the zone that the start names."""
+    if not isinstance(start.dt, datetime):
+        return "date"
+    named = start.params.get("TZID")
+    return str(named) if named else "floating" if start.dt.tzinfo is None else "utc"
 
 
 def _shown(moment: date | datetime) -> str:
@@ -117,7 +126,9 @@ def _row(body: dict[str, Any]) -> dict[str, Any]:
     kind, start, *rest = body["when"]
     found = {"title": body.get("title"), "location": body.get("location"), "description": body.get("description")}
     if kind != "instant":
-        return {**found, "start": start, "end": None}
+        zone = {"all-day": "date", "floating": "floating"}.get(kind) or str(rest[2])
+        return {**found, "start": start, "end": None, "zone": zone}
     days, seconds = rest
     first = datetime.fromisoformat(start).replace(tzinfo=UTC)
-    return {**found, "start": _shown(first), "end": _shown(first + timedelta(days=days, seconds=seconds))}
+    end = first + timedelta(days=days, seconds=seconds)
+    return {**found, "start": _shown(first), "end": _shown(end), "zone": "utc"}

@@ -13,7 +13,7 @@ from hotplug.profile import Model
 from hotplug.profile.canonical import digest
 from hotplug.profile.versions import Range
 
-__all__ = ["SCHEMA", "Journey", "Needs", "Step", "load"]
+__all__ = ["SCHEMA", "Journey", "Needs", "Step", "Undo", "load"]
 
 SCHEMA: Final = "hotplug.journey/1"
 
@@ -27,6 +27,13 @@ class Needs(_Strict):
 
     facet: str | None = None
     part: str | None = None
+
+
+class Undo(_Strict):
+    """A call that takes back what a step did, once it has been looked at."""
+
+    do: str
+    with_: dict[str, Any] = Field(default_factory=dict[str, Any], alias="with")
 
 
 class Step(_Strict):
@@ -49,6 +56,11 @@ class Step(_Strict):
     """JSONata over the result: what is compared between backends."""
     stored: str | None = None
     """JSONata over `$stored`, what a witness read from the backend itself: has to be true."""
+    may_refuse: str | None = None
+    """The code of a refusal that is an honest answer here: the journey goes on, and the cell says so."""
+    untouched: str | None = None
+    """JSONata over `$stored` after such a refusal: has to be true, since nothing may have been done."""
+    undo: Undo | None = None
     needs: Needs | None = None
     repeat: Annotated[
         bool, Field(description="Send the same call again under the same key; it has to change nothing.")
@@ -66,6 +78,11 @@ class Journey(_Strict):
     """Values that steps may use; strings beginning with `=` are JSONata over `$run` and those before."""
     steps: Annotated[list[Step], Field(min_length=1)]
     kind: Literal["journey"] = "journey"
+
+    @property
+    def core(self) -> tuple[str, ...]:
+        """The steps that have to come out the same everywhere: those that need no facet and may not be refused."""
+        return tuple(step.name for step in self.steps if step.needs is None and step.may_refuse is None)
 
     @property
     def digest(self) -> str:

@@ -62,7 +62,7 @@ async def play(
             cell = Cell(step.name, "absent", reason="not_reached")
         else:
             cell = await _play(journey, step, link, bindings, witness)
-            broken = cell.status in {"failed", "refused"} and step.refused is None
+            broken = cell.status in {"failed", "refused"} and step.refused is None and step.may_refuse is None
         cells.append(cell)
         if on_cell is not None:
             await on_cell(name, cell)
@@ -119,6 +119,13 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
             return cell(
                 "failed", code=error.code, message=f"refused with {error.code} instead of {step.refused}: {error}"
             )
+        if step.may_refuse == error.code:
+            touched = await _untouched(step, bindings, witness, where)
+            if touched.get("witnessed") is False:
+                return cell(
+                    "failed", code=error.code, message="refused, but something was stored all the same", **touched
+                )
+            return cell("refused", code=error.code, message=_lost(error), **touched)
         status = "refused" if error.code in {"unsupported", "undeclared", "guarded", "permission_denied"} else "failed"
         return cell(status, code=error.code, message=str(error))
     except HotplugError as error:
@@ -134,9 +141,26 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
         if seen is False:
             return cell("failed", message=f"what is stored isn't as expected: {step.stored}", witnessed=False)
         yields = Expression(step.yields, where=where).apply(result, bindings) if step.yields else None
+        if step.undo is not None:
+            taken = cast("dict[str, Any]", _evaluate(step.undo.with_, bindings, where))
+            await link.call_wire(link.spoken.known[step.undo.do], taken)
     except HotplugError as error:
         return cell("failed", code=error.code, message=str(error))
     return cell("passed", yields=yields, witnessed=seen)
+
+
+async def _untouched(step: Step, bindings: Mapping[str, Any], witness: Witness | None, where: str) -> dict[str, Any]:
+    if step.untouched is None or witness is None:
+        return {}
+    stored = await witness.stored()
+    right = Expression(step.untouched, where=where).apply({}, {**bindings, "stored": stored}) is True
+    return {"witnessed": right}
+
+
+def _lost(error: ConnectionFailed) -> str:
+    lost = error.details.get("lost")
+    names = ", ".join(map(str, cast("list[Any]", lost))) if isinstance(lost, list) else ""
+    return f"{error.message}; it would lose: {names}" if names else error.message
 
 
 async def _witnessed(
