@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
@@ -372,6 +373,11 @@ class Extra:
 
     part: str
     model: type[Model]
+
+    @cached_property
+    def shape(self) -> TypedShape:
+        """How it is read."""
+        return TypedShape(self.model)
 
 
 _EXTRA = "__hotplug_extra__"

@@ -464,6 +464,11 @@ class SqliteStore:
 
     # The store itself
 
+    @property
+    def file(self) -> Path | None:
+        """See `CoCommitting.file`."""
+        return self._path
+
     def sealing_key(self) -> bytes:
         """See `Store.sealing_key`."""
         return self._sealing_key
