@@ -93,7 +93,9 @@ async def refused(call: Any) -> list[str]:
     return caught.value.details["lost"]
 
 
-async def test_the_journey_passes_and_refuses_only_times_that_the_server_loses(cal: Calendar, server: RadicaleServer) -> None:
+async def test_the_journey_passes_and_refuses_only_times_that_the_server_loses(
+    cal: Calendar, server: RadicaleServer
+) -> None:
     witness = CalDavWitness(lambda: _texts(server))
     outcome = await play(load(JOURNEY), link_of(cal), name="agents-calendar", via="projected", witness=witness)
     seen = {cell.step: (cell.status, cell.witnessed) for cell in outcome.cells if cell.status != "passed"}
@@ -199,6 +201,8 @@ async def test_what_the_server_has_no_place_for_is_refused_before_anything_is_wr
     ]
     with pytest.raises(InvalidArgument, match="U\\+000D"):
         await cal.create(calendar=work, title="a\rb", **instant)
+    early = cal.create(calendar=work, title="no", start="0999-10-26T13:00:00Z", duration="PT1H")
+    assert await refused(early) == ["start"]
     with pytest.raises(InvalidArgument, match="part of a second"):
         await cal.create(calendar=work, title="no", start="2026-10-26T13:00:00.5Z", duration="PT1H")
     with pytest.raises(InvalidArgument, match="before"):

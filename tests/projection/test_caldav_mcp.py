@@ -96,7 +96,9 @@ async def refused(call: Any) -> list[str]:
     return caught.value.details["lost"]
 
 
-async def test_the_journey_passes_and_refuses_only_times_that_the_server_loses(cal: Calendar, server: RadicaleServer) -> None:
+async def test_the_journey_passes_and_refuses_only_times_that_the_server_loses(
+    cal: Calendar, server: RadicaleServer
+) -> None:
     async def texts() -> list[str]:
         return [one.ical for one in await server.stored()]
 
@@ -167,6 +169,8 @@ async def test_what_the_server_has_no_place_for_is_refused_before_anything_is_wr
     assert await refused(cal.create(calendar=home, title="no", alerts=alerts, **HOUR)) == ["alerts"]
     with pytest.raises(InvalidArgument, match="U\\+0000"):
         await cal.create(calendar=home, title="a\x00b", **HOUR)
+    early = cal.create(calendar=home, title="no", start="0999-10-26T13:00:00Z", duration="PT1H")
+    assert await refused(early) == ["start"]
     with pytest.raises(InvalidArgument, match="part of a second"):
         await cal.create(calendar=home, title="no", start="2026-10-26T13:00:00.5Z", duration="PT1H")
     with pytest.raises(InvalidArgument, match="floating"):

@@ -30,6 +30,7 @@ __all__ = [
     "cleaned",
     "clears",
     "doubted",
+    "in_four_digits",
     "lies_in",
     "moved",
     "not_kept",
@@ -213,6 +214,21 @@ def _kept_kind(
         f"{server} doesn't keep {said}: it would store the instants {found['utcStart']} to {found['utcEnd']}",
     )
     return functions.when({"start": found["utcStart"], "end": found["utcEnd"]})
+
+
+def in_four_digits(time: Fields, *, server: str) -> Fields:
+    """The time, where its start lies in the years from 1000 on; some upstreams write earlier ones without their zeros.
+
+    Raises:
+        Unsupported: It lies before.
+    """
+    if time["start"] < "1000":
+        raise Unsupported(
+            f"{server} can't write the year of {time['start']}",
+            hint="it takes the years from 1000 on",
+            details={"lost": ["start"]},
+        )
+    return time
 
 
 def shown(kind: Kind, start: str, end: str | None) -> tuple[Fields, list[str]]:

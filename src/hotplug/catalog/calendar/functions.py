@@ -131,7 +131,7 @@ def mentions(event: Any, query: Any) -> bool:
         return True
     wanted = str(query).casefold()
     texts = _object(event)
-    return any(wanted in str(texts.get(name, "")).casefold() for name in ("title", "description", "location"))
+    return any(wanted in str(texts.get(name) or "").casefold() for name in ("title", "description", "location"))
 
 
 def days_after(text: Any, days: Any) -> str:

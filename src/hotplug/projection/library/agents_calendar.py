@@ -19,6 +19,7 @@ from hotplug.projection.calendar import (
     cleaned,
     clears,
     doubted,
+    in_four_digits,
     lies_in,
     moved,
     page,
@@ -73,7 +74,7 @@ class AgentsCalendar:
         """A new event; read back and compared."""
         fields = cleaned(given)
         lost = ["freeBusyStatus"] if "freeBusyStatus" in fields else []
-        time = _writable(time_of(fields, _KEEPS, server=_SERVER, lost=lost))
+        time = in_four_digits(time_of(fields, _KEEPS, server=_SERVER, lost=lost), server=_SERVER)
         asked: Fields = {name: fields[name] for name in (*TEXTS, "status") if name in fields} | _times(time)
         sent = {
             "calendar": fields["calendar"],
@@ -110,7 +111,7 @@ class AgentsCalendar:
                     details={"lost": ["end"]},
                 )
             time = _as_written(event)
-        time = _writable(time)
+        time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in (*TEXTS, "status") if name in changes}
         asked = {name: event[name] for name in (*TEXTS, "status") if name in event} | texts | _times(time)
         sent = {
@@ -317,12 +318,6 @@ def _as_written(event: Mapping[str, Any]) -> Fields:
     if event.get("timeZone"):
         return functions.when({"start": f"{event['start']}Z", "end": f"{event['end']}Z"})
     return functions.when({"start": event["start"], "end": event["end"]})
-
-
-def _writable(time: Fields) -> Fields:
-    if time["start"] < _EARLIEST[:10]:
-        raise Unsupported(f"{_SERVER} can't write years before 1000", details={"lost": ["start"]})
-    return time
 
 
 def _times(time: Mapping[str, Any]) -> Fields:

@@ -28,6 +28,7 @@ from hotplug.projection.calendar import (
     cleaned,
     clears,
     doubted,
+    in_four_digits,
     lies_in,
     moved,
     page,
@@ -109,7 +110,7 @@ class CaldavMcp:
         fields = cleaned(given)
         lost = [name for name in ("status", "freeBusyStatus") if name in fields]
         lost += ["title"] if not fields["title"] else []
-        time = time_of(fields, _keeps(fields), server=_SERVER, lost=lost)
+        time = in_four_digits(time_of(fields, _keeps(fields), server=_SERVER, lost=lost), server=_SERVER)
         asked = {name: fields[name] for name in TEXTS if name in fields} | _times(time)
         sent = {"calendarUrl": fields["calendar"], **_texts(fields), **_when(time)}
         # Afterwards the server doesn't tell whether it reached the calendar at all.
@@ -138,6 +139,7 @@ class CaldavMcp:
         time = moved(given | {"changes": changes}, event, _keeps(given, event), server=_SERVER, lost=lost)
         if time is None:
             time = functions.when({name: event[name] for name in ("start", "end", "showWithoutTime") if name in event})
+        time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in TEXTS if name in changes}
         texts |= dict.fromkeys((name for name in cleared if name in TEXTS), "")
         asked = {name: event[name] for name in TEXTS if name in event} | texts | _times(time)
