@@ -55,13 +55,18 @@ async def store(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 def target(server: RadicaleServer, **settings: str) -> CommandTarget:
     upstream = published("caldav-mcp")
-    return CommandTarget(upstream.command, env=upstream.env(server) | settings)
+    env = upstream.env(server) | settings
+    # The projection sets it.
+    del env["TZ"]
+    return CommandTarget(upstream.command, env=env)
 
 
 @pytest.fixture(scope="module")
 async def cal(server: RadicaleServer, store: Store) -> AsyncGenerator[Calendar]:
-    async with connect(Calendar, target(server), store=store, start_timeout=120.0) as connection:
-        yield connection
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        async with connect(Calendar, target(server), store=store, start_timeout=120.0) as connection:
+            yield connection
 
 
 @pytest.fixture
@@ -230,6 +235,9 @@ async def test_what_kind_of_time_another_client_stored_is_unknown_and_not_touche
     seen = await cal.get((await find(cal, uid)).event)
     assert {"timeZone", "showWithoutTime", "utcStart"} <= set(seen.unknown or ())
     assert (seen.recurring, seen.utc_start) == (False, None)
+    if uid == "days":
+        # In the zone that the projection asks for, not in that of this process.
+        assert (seen.start, seen.end) == ("2026-10-26T00:00:00Z", "2026-10-29T00:00:00Z")
     assert await refused(cal.update(seen.event, {"title": "mine"})) == LOSSES
     assert await lines(server, uid) == before
     await cal.delete(seen.event)
@@ -311,6 +319,17 @@ async def test_a_file_that_another_client_named_otherwise_can_be_read_only(
     with pytest.raises(Unavailable, match="file"):
         await cal.update(event, {"location": "x"}, accept=LOSSES)
     assert await lines(server, "odd") is not None
+
+
+async def test_a_uid_that_the_server_cannot_write_into_an_address_leaves_no_doubt(
+    cal: Calendar, server: RadicaleServer
+) -> None:
+    await foreign(server, "salt&pepper", "DTSTART:20261026T100000Z", "DTEND:20261026T110000Z")
+    event = (await find(cal, "salt&pepper")).event
+    with pytest.raises(Unavailable, match="uid"):
+        await cal.update(event, {"location": "x"}, accept=LOSSES)
+    await cal.delete(event)
+    assert await lines(server, "salt&pepper") is None
 
 
 async def test_what_is_not_there_is_not_found(cal: Calendar, server: RadicaleServer, home: Any) -> None:

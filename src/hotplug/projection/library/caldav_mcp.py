@@ -53,7 +53,7 @@ _VAGUE: Final = re.compile(
     r"|Event not found"
 )
 _MAY_BE_SENT: Final = re.compile(r"Failed to (create|update) event")
-_NO_CONNECTION: Final = re.compile(r"connect E|getaddrinfo")
+_NOT_SENT: Final = re.compile(r"connect E|getaddrinfo|status code 400")
 _FACT: Final = ("title", "description", "location", "start", "end", "showWithoutTime")
 
 
@@ -241,7 +241,7 @@ class CaldavMcp:
             if monotonic() - begun >= _SLOW:
                 raise doubted(error, what) from None
             if isinstance(error, Unavailable):
-                if _NO_CONNECTION.search(said):
+                if _NOT_SENT.search(said):
                     raise
                 raise doubted(error, what) from None
             if not _VAGUE.search(said):
@@ -252,7 +252,7 @@ class CaldavMcp:
             if reason is not None:
                 raise reason from None
             raise Unavailable(
-                "the event is listed, but can't be written: another client named its file otherwise than by its uid",
+                "the event is listed, but can't be written: its file isn't named as caldav-mcp expects it of its uid",
                 details=error.details,
             ) from None
 
