@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 JOURNEY = Path(__file__).parents[2] / "examples" / "journeys" / "calendar-day.yaml"
 DAY = ("2026-10-26T00:00:00Z", "2026-10-27T00:00:00Z")
-LOSSES = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
+LOSSES = ["start", "end", "timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
 SERIES = ["recurrenceRules", "recurrenceOverrides"]
 HOUR: dict[str, Any] = {"start": "2026-10-26T13:00:00Z", "duration": "PT1H"}
 
@@ -198,6 +198,18 @@ async def test_an_all_day_event_is_stored_as_dates_where_the_loss_of_its_mark_is
     await cal.update(made.event, {"title": "fair"})
     kept = [line for line in await lines(server, "fair") or [] if not line.endswith(":")]
     assert kept == [line for line in stored if not line.endswith(":")]
+    await cal.update(made.event, {"start": "2026-09-14T09:00:00Z", "end": "2026-09-14T10:00:00Z"})
+    seen = await cal.get(made.event)
+    assert (seen.start, seen.duration, seen.show_without_time) == ("2026-09-14T09:00:00Z", "PT1H", None)
+
+
+async def test_a_day_of_another_client_becomes_its_instants_where_that_is_accepted_and_grows_by_none(
+    cal: Calendar, server: RadicaleServer
+) -> None:
+    await foreign(server, "feast", "DTSTART;VALUE=DATE:20261026", "DTEND;VALUE=DATE:20261027")
+    await cal.update((await find(cal, "feast")).event, {"location": "x"}, accept=LOSSES)
+    times = [line for line in await lines(server, "feast") or [] if line.startswith("DT")]
+    assert times == ["DTEND:20261027T000000Z", "DTSTART:20261026T000000Z"]
 
 
 async def test_a_foreign_event_is_changed_only_where_each_loss_is_accepted(
@@ -210,12 +222,12 @@ async def test_a_foreign_event_is_changed_only_where_each_loss_is_accepted(
     assert (seen.start, seen.duration, seen.recurring, seen.status) == ("2026-10-26T10:00:00Z", "PT1H", False, None)
     assert {"timeZone", "showWithoutTime", "status", "freeBusyStatus", "utcStart"} <= set(seen.unknown or ())
     assert await refused(cal.update(event, {"location": "x"})) == LOSSES
-    assert await refused(cal.update(event, {"location": "x"}, accept=LOSSES[1:])) == ["timeZone"]
+    assert await refused(cal.update(event, {"location": "x"}, accept=LOSSES[1:])) == ["start"]
     assert await lines(server, "theirs") == before
     await cal.update(event, {"location": "x"}, accept=LOSSES)
     assert "LOCATION:x" in (await lines(server, "theirs") or [])
-    # From now on it looks as we wrote it.
-    await cal.update(event, {"location": "y"})
+    # Nobody knows what became of its zone, so it is still theirs.
+    assert await refused(cal.update(event, {"location": "y"})) == LOSSES
 
 
 @pytest.mark.parametrize(
