@@ -198,7 +198,10 @@ async def test_an_all_day_event_is_stored_as_dates_where_the_loss_of_its_mark_is
     await cal.update(made.event, {"title": "fair"})
     kept = [line for line in await lines(server, "fair") or [] if not line.endswith(":")]
     assert kept == [line for line in stored if not line.endswith(":")]
-    await cal.update(made.event, {"start": "2026-09-14T09:00:00Z", "end": "2026-09-14T10:00:00Z"})
+    await cal.update(made.event, {"start": "2026-09-15"})
+    assert "DTEND;VALUE=DATE:20260916" in (await lines(server, "fair") or [])
+    timed: Any = {"start": "2026-09-14T09:00:00Z", "end": "2026-09-14T10:00:00Z", "show_without_time": False}
+    await cal.update(made.event, timed)
     seen = await cal.get(made.event)
     assert (seen.start, seen.duration, seen.show_without_time) == ("2026-09-14T09:00:00Z", "PT1H", None)
 
