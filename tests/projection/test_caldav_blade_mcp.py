@@ -127,8 +127,10 @@ async def test_the_journey_of_a_day_goes_through_with_every_write_witnessed(
     for cell in outcome.cells:
         by_status.setdefault(cell.status, []).append(cell.step)
     assert by_status.pop("absent") == ["be refused on a stale revision"]
+    assert by_status.pop("refused") == ["keep 9 o'clock in Berlin", "keep 7 o'clock anywhere"]
     assert list(by_status) == ["passed"]
-    assert [cell.witnessed for cell in outcome.cells if cell.witnessed is not None] == [True] * 4
+    witnessed = [cell.witnessed for cell in outcome.cells if cell.witnessed is not None]
+    assert witnessed == [True] * 7
 
 
 async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
@@ -145,11 +147,15 @@ async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
     assert await only(cal) == event
 
 
-async def test_an_all_day_event_keeps_its_dates(cal: Calendar, work: Any, server: RadicaleServer) -> None:
+async def test_an_all_day_event_keeps_its_dates_also_when_it_is_written_back_fr02(
+    cal: Calendar, work: Any, server: RadicaleServer
+) -> None:
     made = await cal.create(calendar=work, title="Fair", start="2026-10-26", end="2026-10-29", show_without_time=True)
     assert {"DTSTART;VALUE=DATE:20261026", "DTEND;VALUE=DATE:20261029"} <= await lines(server)
     event = await cal.get(made.event)
     assert (event.start, event.end, event.show_without_time) == ("2026-10-26", "2026-10-29", True)
+    await cal.update(made.event, {"start": event.start, "end": str(event.end), "show_without_time": True})
+    assert await cal.get(made.event) == event
     await cal.update(made.event, {"start": "2026-10-27", "show_without_time": True})
     assert {"DTSTART;VALUE=DATE:20261027", "DTEND;VALUE=DATE:20261030"} <= await lines(server)
 
