@@ -310,6 +310,14 @@ async def test_an_event_without_a_shown_end_says_so_and_new_times_for_it_change_
     assert stored <= await lines(server)
 
 
+async def test_a_range_with_too_many_events_is_refused_and_not_cut_short(cal: Calendar, server: RadicaleServer) -> None:
+    for number in range(61):
+        times = (f"DTSTART:20261026T09{number % 60:02d}00Z", "DTEND:20261026T110000Z")
+        await server.put("work", f"n{number}.ics", ical(f"n{number}", *times, f"SUMMARY:{number}"))
+    with pytest.raises(TooLarge, match="shorter range"):
+        await cal.search("2026-10-24T00:00:00Z", "2026-10-31T00:00:00Z")
+
+
 async def test_what_is_gone_is_not_found(cal: Calendar, work: Any, server: RadicaleServer) -> None:
     made = await cal.create(calendar=work, title="Short", start="2026-10-26T09:00:00Z", duration="PT0S")
     assert (await cal.get(made.event)).duration == "PT0S"

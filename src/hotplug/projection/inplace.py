@@ -168,6 +168,7 @@ class InPlaceCalendar(ABC):
         }
 
     async def search(self, given: Fields) -> Fields:
+        """The events in a range, of one calendar or of all that there are; a series once."""
         start, end = padded(given)
         if given.get("calendar") is not None:
             await self._calendar(given["calendar"])
@@ -196,9 +197,11 @@ class InPlaceCalendar(ABC):
         return page(single, given, always=series.values())
 
     async def get(self, given: Fields) -> Fields:
+        """One event, and whether it is one of a series."""
         return (await self._current(given["event"])).event
 
     async def create(self, given: Fields) -> Fields:
+        """A new event; read back and compared."""
         asked = cleaned(given)
         time = time_of(asked, _KEEPS, server=self.server, lost=_unkept(asked))
         event = {name: asked[name] for name in TEXTS if name in asked}
@@ -213,6 +216,7 @@ class InPlaceCalendar(ABC):
         return {"event": handle}
 
     async def update(self, given: Fields) -> Fields:
+        """A change of what is named; read back and compared."""
         handle: Fields = given["event"]
         changes = cleaned(given["changes"])
         cleared = self._cleared(given, changes)
@@ -249,6 +253,7 @@ class InPlaceCalendar(ABC):
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
+        """An event removed; of a series only if that is accepted."""
         handle: Fields = given["event"]
         now = await self._current(handle)
         refuse_series(given, now.event, "deleted")
