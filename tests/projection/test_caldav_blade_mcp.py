@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hotplug.errors import (
     NotFound,
     PermissionDenied,
     TooLarge,
+    Unavailable,
     Unsupported,
 )
 from hotplug.projection.library.caldav_blade_mcp import parse
@@ -353,14 +354,24 @@ async def test_a_calendar_whose_identifier_is_the_name_of_another_is_ambiguous(
         await server.remove_calendar("aaa")
 
 
-async def test_a_server_that_may_not_write_is_permission_denied(server: RadicaleServer, store: SqliteStore) -> None:
-    async with opened(server, store, {"CALDAV_WRITE_ENABLED": "false"}) as cal:
+async def test_a_server_that_may_not_write_is_permission_denied_and_one_that_is_gone_unavailable(
+    store: SqliteStore,
+) -> None:
+    async with AsyncExitStack() as stack:
+        own = await stack.enter_async_context(AsyncExitStack())
+        server = await own.enter_async_context(radicale(calendars={"work": "Work"}))
+        cal = await stack.enter_async_context(opened(server, store, {"CALDAV_WRITE_ENABLED": "false"}))
         [calendar] = (await cal.calendars()).calendars
         with pytest.raises(PermissionDenied, match="CALDAV_WRITE_ENABLED"):
             await cal.create(
                 calendar=calendar.calendar, title="x", start="2026-10-26T13:00:00Z", end="2026-10-26T14:00:00Z"
             )
         assert await server.stored() == []
+        await own.aclose()
+        with pytest.raises(Unavailable):
+            await cal.calendars()
+        with pytest.raises(Unavailable):
+            await cal.search("2026-10-24T00:00:00Z", "2026-10-31T00:00:00Z", calendar=calendar.calendar)
 
 
 async def test_a_wrong_password_is_permission_denied_and_no_empty_list(
