@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
 
@@ -101,14 +102,14 @@ def _check_part(owner: str, part: Part) -> None:
 
 
 class Profile(Contract):
-    """A contract for one kind of thing. One class gives the document, the schemas, the typed client and the server's base.
+    """A contract for one kind of thing. One class gives document, schemas, typed client and the server's base.
 
     `class Chat(Profile, name="chat", version="1.0.0")` defines one; `class Browser(Ui, name="browser", version=...)`
     extends one; `class MyChat(Chat)` is a native server of it, which overrides the core and whatever else it offers.
 
     Args of the class statement:
         name, version: Those of a profile; absent for a server.
-        facets: For a profile, name → `Facet`; for a server, the names of the facets that it offers though they only add fields.
+        facets: For a profile, name → `Facet`; for a server, the names of offered facets that only add fields.
         senses: Trust of senses outside OVP's table, or weaker than it.
         determinism: The default for servers of the profile.
         setup: A model of what a connection may be opened with.
@@ -231,7 +232,8 @@ class Profile(Contract):
                 done = [part for part in parts if part in implemented]
                 if done and len(done) < len(parts):
                     raise ProfileError(
-                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not {', '.join(sorted(set(parts) - set(done)))}",
+                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not "
+                        f"{', '.join(sorted(set(parts) - set(done)))}",
                         hint="a facet has all of its parts or none",
                     )
                 if facet in named and len(done) < len(parts):
@@ -348,7 +350,7 @@ class Profile(Contract):
     _emitter: Any = None
 
     async def emit(self, event: Event) -> None:
-        """Tell whoever listens: from a server's own methods, where events get the action's id, or from outside of any call.
+        """Tell whoever listens: from a server's own methods, where events get the action's id, or from outside a call.
 
         Raises:
             HotplugError: The server isn't attached or running yet.
@@ -372,6 +374,11 @@ class Extra:
 
     part: str
     model: type[Model]
+
+    @cached_property
+    def shape(self) -> TypedShape:
+        """How it is read."""
+        return TypedShape(self.model)
 
 
 _EXTRA = "__hotplug_extra__"
@@ -405,11 +412,11 @@ class Extension(Contract):
     def __init_subclass__(
         cls,
         *,
-        id: str | None = None,
+        id: str | None = None,  # noqa: A002  # the word of the wire
         version: str | None = None,
         requires: Mapping[str, str] | None = None,
         **rest: Any,
-    ) -> None:  # the word of the wire
+    ) -> None:
         super().__init_subclass__(**rest)
         if id is None:
             return

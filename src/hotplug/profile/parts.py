@@ -303,7 +303,9 @@ def _unpacked(where: str, hint: Any) -> dict[str, Any]:
 
 def _typed_dict(name: str, fields: dict[str, Any]) -> Any:
     made: Any = TypedDict(name, fields)  # type: ignore[operator]  # made at run time from a signature
-    made.__pydantic_config__ = ConfigDict(alias_generator=wire_name, extra="forbid")
+    # What isn't known is written as it stands, so that a client's slip is refused by the server and not dropped;
+    # reading refuses it (`TypedShape.read`), and the schema is closed (`schema.plain`).
+    made.__pydantic_config__ = ConfigDict(alias_generator=wire_name, extra="allow")
     return made
 
 
