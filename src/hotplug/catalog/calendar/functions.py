@@ -72,9 +72,21 @@ def changed(fields: Any, event: Any) -> dict[str, Any]:
     elif "timeZone" in old and not {"timeZone", "showWithoutTime"} & merged.keys() and _offset(merged["start"]) is None:
         # Editing keeps the zone that an event is stored in, unless a new one is given (FR-07).
         merged["timeZone"] = old["timeZone"]
+    elif (
+        old.get("showWithoutTime") and not {"timeZone", "showWithoutTime"} & merged.keys() and _is_date(merged["start"])
+    ):
+        merged["showWithoutTime"] = True
     if "end" not in merged and "duration" not in merged:
         merged["duration"] = old.get("duration")
     return when(merged)
+
+
+def _is_date(text: Any) -> bool:
+    try:
+        read_date(text, "start")
+    except (InvalidArgument, TypeError):
+        return False
+    return True
 
 
 def _offset(text: Any) -> Any:
