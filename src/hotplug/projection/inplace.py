@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from hotplug.catalog.calendar import functions
 from hotplug.catalog.calendar.zones import format_utc
@@ -19,7 +19,6 @@ from hotplug.errors import (
     Ambiguous,
     ConnectionFailed,
     Internal,
-    InvalidArgument,
     NotFound,
     Unsupported,
 )
@@ -30,6 +29,7 @@ from hotplug.projection.calendar import (
     Ours,
     accepted,
     cleaned,
+    clears,
     doubted,
     moved,
     page,
@@ -264,18 +264,12 @@ class InPlaceCalendar(ABC):
     # What they are made of
 
     def _cleared(self, given: Fields, changes: Mapping[str, Any]) -> list[str]:
-        names = list(dict.fromkeys(cast("Sequence[str]", given.get("clear") or ())))
-        both = sorted(set(names) & set(changes))
-        if both:
-            raise InvalidArgument(f"{', '.join(both)} can't be changed and cleared at once")
-        foreign = [name for name in names if name not in TEXTS]
-        if foreign:
-            raise Unsupported(
-                f"{self.server} can't clear {', '.join(foreign)}",
-                hint=f"it can clear {', '.join(TEXTS)}",
-                details={"lost": foreign},
-            )
-        return names
+        """The texts that a call clears; what else it names is refused or, where that is accepted, left as it is."""
+        names = clears(given, changes)
+        refuse_losses(
+            given, [name for name in names if name not in TEXTS], f"{self.server} clears only {', '.join(TEXTS)}"
+        )
+        return [name for name in names if name in TEXTS]
 
     async def _calendar(self, handle: str) -> None:
         """Raises where a calendar isn't there, or isn't the only one that the upstream knows by its handle."""
