@@ -229,7 +229,9 @@ def _content(name: str, reply: Reply) -> Mapping[str, Any]:
         if isinstance(code, str) and isinstance(message, str):
             details = body.get("details")
             raise failure(code, message, cast("Mapping[str, Any]", details) if isinstance(details, Mapping) else None)
-        raise Internal(f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]})
+        raise Internal(
+            f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]}
+        )
     if content is None:
         raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
     return content

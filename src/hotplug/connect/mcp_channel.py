@@ -69,7 +69,9 @@ class McpChannel:
         try:
             await self.session.reconnect()
         except ConnectError as error:
-            raise Disconnected(f"{self.target} can't be reached again: {error}", details={"state": "not_sent"}) from None
+            raise Disconnected(
+                f"{self.target} can't be reached again: {error}", details={"state": "not_sent"}
+            ) from None
 
     async def aclose(self) -> None:
         await self.session.aclose()
