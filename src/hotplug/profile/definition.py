@@ -17,7 +17,7 @@ from hotplug.profile.parts import Facet, Flags, Part, PartKind
 from hotplug.profile.schema import JsonSchema
 from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape
-from hotplug.profile.versions import Range, numbers, parse_version
+from hotplug.profile.versions import Range, parse_version
 
 __all__ = ["DOCUMENT_SCHEMA", "RESERVED", "Definition", "Determinism", "RefKind"]
 
