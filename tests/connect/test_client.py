@@ -29,7 +29,7 @@ from hotplug.profile.versions import Range, default_range
 from hotplug.serve import KEY_META, Runtime
 from hotplug.store import memory
 
-from ..serve.shop import Item, MyShop, Points, Shop
+from ..serve.shop import Item, MyShop, Points, Shop  # noqa: TID252  # tests are no package
 
 pytestmark = pytest.mark.anyio
 
@@ -247,7 +247,7 @@ async def test_a_cursor_that_has_expired_is_said_and_not_jumped_over() -> None:
     async with memory() as store:
         shop = typed(Flaky(Runtime(MyShop(), store=store, identity="shop")))
         gone = json.dumps(["not-a-place-of-this-store:1", 0, ""])
-        with pytest.raises(HotplugError, match="missed|cursor"):
+        with pytest.raises(HotplugError, match=r"missed|cursor"):
             await anext(shop.events(Shop.Sold, cursor=gone))
 
 
