@@ -187,7 +187,7 @@ def try_it(
     It creates, moves and deletes events: name an account where that does no harm. Without --target and a command,
     --radicale starts the projection's own package.
 
-    Exit codes: 0 every step that needs no facet passed, 1 one failed or was refused, 5 it could not be played.
+    Exit codes: 0 what is asked of every backend was done, and nothing failed; 1 not so; 5 it could not be played.
     """
     from hotplug.cli.journey import exit_code
     from hotplug.cli.journey_text import report_text
@@ -198,12 +198,19 @@ def try_it(
     server = _server(out, target, command_word) if target or command_word or not radicale else None
     played = load(journey or CALENDAR_DAY)
     report = anyio.run(_test, out, loaded, played, server, list(env or ()), radicale, limit)
+    code = exit_code(report) or (Exit.NO if report.failed else Exit.YES)
+
+    def text() -> str:
+        title = f"{played.title} through {loaded.name} {loaded.source.document.version}"
+        table = report_text(report, title=title).removesuffix(report.line)
+        return f"{table}{'✓ it passes' if code == Exit.YES else '✗ it does not pass'}"
+
     out.answer(
         "hotplug.journey-report/1",
         {key: value for key, value in report.document().items() if key != "schema"},
-        lambda: report_text(report, title=f"{played.title} through {loaded.name} {loaded.source.document.version}"),
+        text,
     )
-    return exit_code(report)
+    return code
 
 
 async def _test(

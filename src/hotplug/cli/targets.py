@@ -98,7 +98,7 @@ def given_entry(file: ServersFile | None, entry: Any, files: tuple[ServersFile, 
     return Given(
         entry,
         file=entry.file,
-        projection=projection if isinstance(projection, str) else None,
+        projection=_beside(entry.file, projection) if isinstance(projection, str) else None,
         disabled=entry.rest.get("disabled") is True,
         session={"files": files, **({"secrets": file.secrets()} if file else {})},
     )
@@ -117,6 +117,11 @@ def one_of(words: Sequence[str] | None, command: Sequence[str] | None, *, what: 
     if not words:
         raise ConfigError(f"{what} is missing", hint="name a target, or put its command after --")
     return words[0]
+
+
+def _beside(file: str | None, projection: str) -> str:
+    """A projection's file is named from where the entry stands."""
+    return str(Path(file).parent / projection) if file and projection.endswith((".yaml", ".yml")) else projection
 
 
 def _configuration() -> tuple[ServersFile, ...]:
