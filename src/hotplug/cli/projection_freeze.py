@@ -87,6 +87,8 @@ def _with(text: str, path: Path, keys: tuple[str, ...], value: str, *, after: st
     at = wanted
     for name in keys[:-1]:
         at = at[name]
+    if at.get(keys[-1]) == value:
+        return text
     at[keys[-1]] = value
     for candidate in (*_beside(text, path, keys, value, after), put(text, keys, value)):
         try:
