@@ -34,7 +34,9 @@ SCHEMA: dict[str, Any] = {
         "either": {"anyOf": [{"type": "string"}, {"type": "boolean"}]},
         "anything": {},
     },
-    "$defs": {"Changes": {"type": "object", "additionalProperties": False, "properties": {"title": {"type": "string"}}}},
+    "$defs": {
+        "Changes": {"type": "object", "additionalProperties": False, "properties": {"title": {"type": "string"}}}
+    },
 }
 
 
@@ -161,7 +163,7 @@ def test_a_raw_tool_takes_its_own_arguments(run: Run) -> None:
 
 
 def test_a_raw_tool_that_fails_or_is_not_there(run: Run) -> None:
-    ran = run("call", "--raw", TINY, "get_event", "id=none", "--json")
+    ran = run("call", "--raw", TINY, "get_event", "uid=none", "--json")
     assert ran.code == 1
     assert "no event none" in ran.error["message"]
     ran = run("call", "--raw", TINY, "get_evnt", "--json")

@@ -88,4 +88,5 @@ def test_a_name_is_looked_up_and_its_file_is_told(run: Run, tmp_path: Path) -> N
 
 def test_two_targets_or_none_are_refused(run: Run) -> None:
     assert "both name a server" in run("inspect", "x", "--", "y").err
+    assert "2 targets, not one" in run("inspect", "x", "y").err
     assert "a server is missing" in run("inspect").err

@@ -180,9 +180,10 @@ def try_it(
 ) -> int:
     """Play a day with a calendar through a projection, on a live server.
 
+    \b
     hotplug projection test caldav-mcp --radicale
-
-    hotplug projection test my.yaml --radicale --env CALDAV_URL={home} --env USER={user} --env PASS={password} -- uvx my
+    hotplug projection test my.yaml --radicale --env CALDAV_URL={home} \\
+        --env CALDAV_USER={user} --env CALDAV_PASS={password} -- uvx my-server
 
     It creates, moves and deletes events: name an account where that does no harm. Without --target and a command,
     --radicale starts the projection's own package.

@@ -16,10 +16,10 @@ def server() -> MCPServer:
     made = MCPServer("tiny-calendar", instructions="Keeps events.")
     events: dict[str, dict[str, Any]] = {}
 
-    def known(id: str) -> dict[str, Any]:
-        if id not in events:
-            raise ToolError(f"no event {id}")
-        return events[id]
+    def known(uid: str) -> dict[str, Any]:
+        if uid not in events:
+            raise ToolError(f"no event {uid}")
+        return events[uid]
 
     @made.tool()
     def list_calendars() -> dict[str, Any]:
@@ -32,18 +32,18 @@ def server() -> MCPServer:
         return {"events": [event for event in events.values() if event["start"] < end and event["end"] > start]}
 
     @made.tool()
-    def get_event(id: str) -> dict[str, Any]:
+    def get_event(uid: str) -> dict[str, Any]:
         """Get one event by its id."""
-        return known(id)
+        return known(uid)
 
     @made.tool()
     def create_event(
         calendar: str, title: str, start: str, end: str, description: str = "", location: str = ""
     ) -> dict[str, Any]:
         """Create an event in a calendar."""
-        id = f"e{len(events) + 1}-{title[:3]}"
-        events[id] = {
-            "id": id,
+        uid = f"e{len(events) + 1}-{title[:3]}"
+        events[uid] = {
+            "id": uid,
             "calendar": calendar,
             "title": title,
             "start": start,
@@ -51,11 +51,11 @@ def server() -> MCPServer:
             "description": description,
             "location": location,
         }
-        return {"id": id}
+        return {"id": uid}
 
     @made.tool()
     def update_event(
-        id: str,
+        uid: str,
         title: str | None = None,
         start: str | None = None,
         end: str | None = None,
@@ -64,14 +64,14 @@ def server() -> MCPServer:
     ) -> dict[str, Any]:
         """Update an event."""
         changes = {"title": title, "start": start, "end": end, "description": description, "location": location}
-        known(id).update({name: value for name, value in changes.items() if value is not None})
-        return {"id": id}
+        known(uid).update({name: value for name, value in changes.items() if value is not None})
+        return {"id": uid}
 
     @made.tool()
-    def delete_event(id: str) -> dict[str, Any]:
+    def delete_event(uid: str) -> dict[str, Any]:
         """Delete an event."""
-        known(id)
-        del events[id]
+        known(uid)
+        del events[uid]
         return {"deleted": True}
 
     @made.tool()
@@ -88,7 +88,7 @@ def grown() -> MCPServer:
     made = server()
 
     @made.tool()
-    def export(format: str) -> str:
+    def export(kind: str) -> str:
         """Export everything."""
         return ""
 
@@ -101,7 +101,7 @@ def changed() -> MCPServer:
     made.remove_tool("delete_event")
 
     @made.tool()
-    def delete_event(id: str, reason: str) -> dict[str, Any]:
+    def delete_event(uid: str, reason: str) -> dict[str, Any]:
         """Delete an event."""
         return {"deleted": False}
 
