@@ -21,9 +21,9 @@ _HEAD = """\
 What `--help` says, command by command. Written by `tools/cli_docs.py`; a test holds it to the code.
 
 Targets are written in one way everywhere: a URL; a command after `--`, or as one word with blanks;
-`npm:package[@version]` and `pypi:package[==version]`; `server.py`, `server.py:object` or `module:object`; a server's name in `hotplug.toml`;
-`file.json#name`; and the native servers `sqlite:///FILE` and `folder:DIR`. Every command takes `--json`. An answer as
-JSON has a `schema`, which lies in `schemas/`; an error is one JSON object on stderr.
+`npm:package[@version]` and `pypi:package[==version]`; `server.py`, `server.py:object` or `module:object`; a server's
+name in `hotplug.toml`; `file.json#name`; and the native servers `sqlite:///FILE` and `folder:DIR`. Every command takes
+`--json`. An answer as JSON has a `schema`, which lies in `schemas/`; an error is one JSON object on stderr.
 """
 
 
