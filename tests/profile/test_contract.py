@@ -2,10 +2,10 @@
 
 import json
 import types
-from typing import Annotated
+from typing import Annotated, NotRequired, Required
 
 import pytest
-from typing_extensions import NotRequired, Required, TypedDict, Unpack
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.errors import HotplugError, ProfileError
 from hotplug.profile import (
@@ -327,7 +327,11 @@ def _copy(function):
         ({"a": operation("x.a b")(_copy(_fine))}, None, "no name of a part"),
         ({"claim": operation()(_copy(_fine))}, None, "claim"),
         ({"events": operation()(_copy(_fine))}, None, "events"),
-        ({"a": operation("x.same")(_copy(_fine)), "b": read("x.same", sense="state")(_copy(_no_receipt))}, None, "two parts"),
+        (
+            {"a": operation("x.same")(_copy(_fine)), "b": read("x.same", sense="state")(_copy(_no_receipt))},
+            None,
+            "two parts",
+        ),
         ({}, {"name": "X y", "version": "1.0.0"}, "no name of a profile"),
         ({}, {"name": "x"}, "no version"),
         ({}, {"name": "x", "version": "1.0"}, "1.0"),

@@ -14,7 +14,7 @@ from hotplug.profile.parts import Facet, Flags, Look, Part, PartKind, Replay
 from hotplug.profile.schema import JsonSchema
 from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape
-from hotplug.profile.versions import Range, parse_version
+from hotplug.profile.versions import Range, numbers, parse_version
 
 __all__ = ["DOCUMENT_SCHEMA", "Definition", "Determinism", "RefKind"]
 
@@ -83,7 +83,7 @@ class Definition:
     @cached_property
     def identity(self) -> str:
         """What the profile is called in a member's identity: name and major, `calendar@1`."""
-        return f"{self.name}@{parse_version(self.version).major}"
+        return f"{self.name}@{numbers(parse_version(self.version))[0]}"
 
     def lineage(self) -> Iterator[Definition]:
         """The profile and those that it extends, itself first."""

@@ -58,6 +58,11 @@ fields = st.fixed_dictionaries(
         "description": texts,
         "status": st.sampled_from(["tentative", "cancelled"]),
         "freeBusyStatus": st.sampled_from(["free", "busy"]),
+        "alerts": st.dictionaries(
+            st.sampled_from(["1", "2", "x"]),
+            st.sampled_from(["-PT15M", "P1D"]).map(lambda each: {"trigger": {"offset": each}}),
+            max_size=2,
+        ),
     },
 )
 
@@ -85,7 +90,7 @@ steps = st.lists(
         st.sampled_from(["this", "this", "following", "all"]),
         st.integers(0, 30),
         changes(),
-        st.lists(st.sampled_from(["location", "description", "status"]), max_size=1),
+        st.lists(st.sampled_from(["location", "description", "status", "alerts"]), max_size=1),
     ),
     max_size=6,
 )
@@ -126,7 +131,7 @@ async def outcome(doing: Callable[[], Any]) -> Any:
         return type(error).__name__, str(error)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(time=times(), more=fields, rule=st.none() | rules, doings=steps)
 def test_both_storages_tell_the_same(time: Any, more: Any, rule: Any, doings: Any) -> None:
     async def compare(place: Path) -> None:

@@ -11,9 +11,14 @@ from typing import Any
 
 import icalendar
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hotplug.catalog.calendar.records import to_wire
 from hotplug.errors import Conflict, InvalidArgument, PermissionDenied, StoreError, Unsupported
 from hotplug.servers.calendar import CalendarEngine, FolderStorage
+from hotplug.servers.calendar.ical import read_file
+from hotplug.servers.calendar.lines import FileError
 
 pytestmark = pytest.mark.anyio
 
@@ -107,8 +112,9 @@ async def test_a_file_of_another_program_is_read(root: Path, engine: CalendarEng
     ]
     assert wire["recurrenceOverrides"] == {
         "2026-06-08T09:00:00": {"excluded": True},
-        "2026-06-15T09:00:00": {"start": "2026-06-16T11:00:00", "title": "Moved"},
+        "2026-06-15T09:00:00": {"start": "2026-06-16T11:00:00", "title": "Moved", "alerts": None},
     }
+    assert wire["alerts"] == {"1": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT10M"}}}
     found, _ = await engine.search(*JUNE, expand=True)
     assert [each["start"] for each in found] == [
         "2026-06-01T09:00:00",
@@ -369,6 +375,42 @@ async def test_any_uid_has_a_file_name_that_is_safe(root: Path, engine: Calendar
     assert sorted(each.name for each in root.iterdir()) == [".hotplug", "calendar"]
 
 
+async def test_alerts_are_alarms_that_others_read(root: Path, engine: CalendarEngine) -> None:
+    alerts = {
+        "a": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT1H30M"}},
+        "b": {"trigger": {"@type": "OffsetTrigger", "offset": "P7D", "relativeTo": "end"}},
+        "c": {
+            "trigger": {"@type": "AbsoluteTrigger", "when": "2026-06-11T13:00:00Z"},
+            "acknowledged": "2026-06-11T13:05:00Z",
+        },
+    }
+    uid = (await engine.create({**MEETING, "alerts": alerts})).event
+    assert (await engine.get(uid))["alerts"] == alerts
+    (read,) = icalendar.Calendar.from_ical((root / "calendar" / f"{uid}.ics").read_bytes()).events
+    triggers = sorted(str(each.TRIGGER) for each in read.walk("VALARM"))
+    assert triggers == ["-1 day, 22:30:00", "2026-06-11 13:00:00+00:00", "7 days, 0:00:00"]
+    mail = {"d": {"trigger": {"@type": "OffsetTrigger", "offset": "PT0S"}, "action": "email"}}
+    with pytest.raises(Unsupported) as caught:
+        await engine.update(uid, {"alerts": {**alerts, **mail}})
+    assert caught.value.details["lost"] == ["alerts"]
+    await engine.update(uid, {"alerts": {"a": alerts["a"], **mail}}, accept=["alerts"])
+    assert (await engine.get(uid))["alerts"] == {"a": alerts["a"]}
+
+
+async def test_alarms_of_other_kinds_stay_and_are_said_to_be_unknown(root: Path, engine: CalendarEngine) -> None:
+    sound = "BEGIN:VALARM\r\nACTION:AUDIO\r\nTRIGGER:-PT5M\r\nATTACH:Basso\r\nEND:VALARM\r\n"
+    path = put(root, FOREIGN.replace("BEGIN:VALARM", sound + "BEGIN:VALARM"))
+    wire = await engine.get(UID)
+    assert wire["unknown"] == ["alerts"]
+    assert list(wire["alerts"]) == ["2"]
+    new = {**wire["alerts"], "x": {"trigger": {"@type": "OffsetTrigger", "offset": "PT0S"}}}
+    await engine.update(UID, {"alerts": new}, scope="all")
+    assert (await engine.get(UID))["alerts"] == new
+    assert sound in path.read_bytes().decode()
+    await engine.update(UID, {}, ["alerts"], scope="all")
+    assert b"VALARM" not in path.read_bytes()
+
+
 async def test_no_temporary_file_is_left_and_none_is_read(root: Path, engine: CalendarEngine) -> None:
     uid = (await engine.create(MEETING)).event
     (root / "calendar" / ".crashed.tmp").write_bytes(b"half")
@@ -462,3 +504,17 @@ async def test_changes_of_two_processes_are_all_kept(tmp_path: Path, kind: str) 
     found, _ = await engine.search(*JUNE, expand=True)
     assert [each["title"] for each in found] == ["a", "b"] * 10
     await engine.close()
+
+
+@given(cuts=st.lists(st.tuples(st.integers(0, len(FOREIGN)), st.integers(0, 40), st.binary(max_size=4)), max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_a_damaged_file_is_read_or_refused_and_never_altered(cuts: list[tuple[int, int, bytes]]) -> None:
+    source = FOREIGN.encode()
+    for at, length, put_in in cuts:
+        source = source[:at] + put_in + source[at + length :]
+    try:
+        record, root = read_file(source, "calendar")
+    except FileError:
+        return
+    assert root.to_bytes() == source
+    assert to_wire(record)["event"] == record.uid

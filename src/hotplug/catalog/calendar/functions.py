@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
@@ -30,6 +30,10 @@ _KINDS: Final[Mapping[type[Any], str]] = {
     Floating: "floating",
     AllDay: "allDay",
 }
+
+
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def when(fields: Any) -> dict[str, Any]:
@@ -90,9 +94,12 @@ def utc(text: Any) -> str:
 
 
 def plus_seconds(text: Any, seconds: Any) -> str:
-    """`$plusSeconds("2026-10-26T09:00:00Z", 60)`: a later instant."""
-    moment = datetime.fromisoformat(utc(text))
-    return format_utc(datetime.fromtimestamp(moment.timestamp() + float(seconds), UTC))
+    """`$plusSeconds("2026-10-26T09:00:00Z", 60)`: a later or an earlier instant, within the years 1 to 9999."""
+    moment = datetime.fromisoformat(utc(text)).astimezone(UTC)
+    try:
+        return format_utc(moment + timedelta(seconds=int(seconds)))
+    except OverflowError:
+        return format_utc(_FIRST if seconds < 0 else _LAST)
 
 
 def local(text: Any, zone: Any) -> str:
@@ -124,7 +131,7 @@ def mentions(event: Any, query: Any) -> bool:
         return True
     wanted = str(query).casefold()
     texts = _object(event)
-    return any(wanted in str(texts.get(name, "")).casefold() for name in ("title", "description", "location"))
+    return any(wanted in str(texts.get(name) or "").casefold() for name in ("title", "description", "location"))
 
 
 def days_after(text: Any, days: Any) -> str:

@@ -97,7 +97,7 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
     try:
         arguments = cast("dict[str, Any]", _evaluate(step.with_, bindings, where))
         key = f"journey-{bindings['run']}-{step.name}"
-        keyed = Link(link.channel, link.spoken, _with_key(link, key)) if part.flags.once else link
+        keyed = link.with_options(key=key) if part.flags.once else link
         result = dict(await keyed.call_wire(part, arguments))
         if step.repeat:
             again = dict(await keyed.call_wire(part, arguments))
@@ -122,7 +122,9 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
         if step.may_refuse == error.code:
             touched = await _untouched(step, bindings, witness, where)
             if touched.get("witnessed") is False:
-                return cell("failed", code=error.code, message="refused, but something was stored all the same", **touched)
+                return cell(
+                    "failed", code=error.code, message="refused, but something was stored all the same", **touched
+                )
             return cell("refused", code=error.code, message=_lost(error), **touched)
         status = "refused" if error.code in {"unsupported", "undeclared", "guarded", "permission_denied"} else "failed"
         return cell(status, code=error.code, message=str(error))
@@ -147,9 +149,7 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
     return cell("passed", yields=yields, witnessed=seen)
 
 
-async def _untouched(
-    step: Step, bindings: Mapping[str, Any], witness: Witness | None, where: str
-) -> dict[str, Any]:
+async def _untouched(step: Step, bindings: Mapping[str, Any], witness: Witness | None, where: str) -> dict[str, Any]:
     if step.untouched is None or witness is None:
         return {}
     stored = await witness.stored()
@@ -170,12 +170,6 @@ async def _witnessed(
         return None
     stored = await witness.stored()
     return Expression(step.stored, where=where).apply(dict(result), {**bindings, "stored": stored}) is True
-
-
-def _with_key(link: Link, key: str) -> Any:
-    from dataclasses import replace
-
-    return replace(link.options, key=key)
 
 
 def _evaluate(value: Any, bindings: Mapping[str, Any], where: str) -> Any:
