@@ -90,3 +90,18 @@ def test_two_targets_or_none_are_refused(run: Run) -> None:
     assert "both name a server" in run("inspect", "x", "--", "y").err
     assert "2 targets, not one" in run("inspect", "x", "y").err
     assert "a server is missing" in run("inspect").err
+
+
+def test_a_server_that_contradicts_what_it_declares_is_unavailable(run: Run) -> None:
+    ran = run("inspect", str(SERVERS / "liar.py"), "--json")
+    assert ran.code == 1
+    document = ran.document
+    assert document["era"] == "legacy"
+    assert document["declared"][0]["profile"] == "calendar"
+    assert {one["code"] for one in document["findings"]} >= {"missing_part"}
+    (calendar,) = document["profiles"]
+    assert not calendar["available"]
+    assert "missing_part" in calendar["reason"]
+    ran = run("doctor", str(SERVERS / "liar.py"))
+    assert ran.code == 1
+    assert "1 server: 1 wrong" in ran.out
