@@ -46,3 +46,20 @@ def test_every_published_schema_is_one(path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     name, _, version = path.stem.rpartition("-")
     assert schema["properties"]["schema"]["const"] == f"{name}/{version}"
+
+
+def test_help_of_commands_that_connect_imports_nothing_heavy() -> None:
+    script = (
+        "import sys; from hotplug.cli import main;"
+        "[main([name, '--help']) for name in ('call', 'inspect', 'doctor', 'projection')];"
+        "print(sorted(set(sys.modules) & {'mcp', 'icalendar', 'jsonschema', 'rich', 'yaml'}))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert ran.stdout.splitlines()[-1] == "[]"
