@@ -223,3 +223,9 @@ def test_a_series_that_would_recur_on_no_zones_clock_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="no zone's clock"):
         new_record("e1", {**fields, "start": "2026-06-11T14:00:00+02:00"}, NOW)
     new_record("e1", {**fields, "start": "2026-06-11T14:00:00Z"}, NOW)
+
+
+def test_an_exception_that_says_what_is_so_anyway_goes() -> None:
+    record = make(WEEKLY, recurrenceOverrides={"2026-06-08T09:00:00": {"title": "Other"}, "2026-06-15T09:00:00": {}})
+    assert list(to_wire(record)["recurrenceOverrides"]) == ["2026-06-08T09:00:00"]
+    assert "recurrenceOverrides" not in changed(record, title="Other")

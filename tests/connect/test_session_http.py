@@ -88,6 +88,23 @@ async def test_headers_are_sent_and_sessions_over_one_pool_keep_their_own(serve_
             assert (await two.call("echo")).texts == ("Bearer two",)
 
 
+async def test_sessions_of_one_loop_share_a_pool_that_ends_with_the_last(serve_http: ServeHttp) -> None:
+    from hotplug.connect import http
+
+    pools = http._pools
+    async with serve_http(old()) as url:
+        one, two = McpSession(f"{url}/mcp"), McpSession(f"{url}/mcp")
+        async with one:
+            (pool,) = pools.values()
+            async with two:
+                assert list(pools.values()) == [pool]
+                assert pool.users == 2
+            assert not pool.client.is_closed
+            assert (await one.call("echo")).texts == ("none",)
+        assert pool.client.is_closed
+    assert not pools
+
+
 async def test_a_missing_credential_is_an_auth_error_that_names_the_scheme(serve_http: ServeHttp) -> None:
     app = old(server_discover=lambda: Response(status_code=401, headers={"WWW-Authenticate": 'Bearer realm="x"'}))
     async with serve_http(app) as url:

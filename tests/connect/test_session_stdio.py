@@ -268,8 +268,9 @@ async def test_a_missing_program_says_so_and_starts_nothing() -> None:
 
 async def test_a_server_that_never_answers_fails_at_the_limit_and_is_ended(child: Child) -> None:
     session = McpSession(child("never_answers"), probe_limit=0.1, start_timeout=0.5)
-    with anyio.fail_after(10), pytest.raises(ConnectError, match=r"no answer to the handshake within 0\.5 s"):
+    with anyio.fail_after(10), pytest.raises(ConnectError, match=r"no answer to the handshake within 0\.5 s") as late:
         await session.start()
+    assert late.value.protocol == "2025-11-25"
 
 
 # Life and end

@@ -146,7 +146,7 @@ def test_what_is_not_a_target_is_refused_with_what_would_be(value: object, words
 )
 def test_no_description_of_a_target_shows_a_credential(value: Any) -> None:
     target = parse_target(value)
-    shown = json.dumps(target.describe()) + str(target)
+    shown = json.dumps(target.describe()) + str(target) + repr(target)
     assert "hunter22" not in shown
     assert "secret" in shown or "PASSWORD" in shown or "TOKEN" in shown
 

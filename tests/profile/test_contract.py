@@ -327,7 +327,11 @@ def _copy(function):
         ({"a": operation("x.a b")(_copy(_fine))}, None, "no name of a part"),
         ({"claim": operation()(_copy(_fine))}, None, "claim"),
         ({"events": operation()(_copy(_fine))}, None, "events"),
-        ({"a": operation("x.same")(_copy(_fine)), "b": read("x.same", sense="state")(_copy(_no_receipt))}, None, "two parts"),
+        (
+            {"a": operation("x.same")(_copy(_fine)), "b": read("x.same", sense="state")(_copy(_no_receipt))},
+            None,
+            "two parts",
+        ),
         ({}, {"name": "X y", "version": "1.0.0"}, "no name of a profile"),
         ({}, {"name": "x"}, "no version"),
         ({}, {"name": "x", "version": "1.0"}, "1.0"),

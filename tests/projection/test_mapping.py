@@ -246,3 +246,13 @@ def test_a_template_names_the_leaf_that_fails() -> None:
     template = Template({"a": {"b": "c + 1"}}, lambda *path: "x.yaml " + ".".join(path))
     with pytest.raises(Internal, match=r"x\.yaml a\.b"):
         template.apply({"c": "x"})
+
+
+def test_answers_of_repeated_calls_keep_their_item_and_an_empty_one_adds_nothing() -> None:
+    lists = [
+        {"item": "home", "answer": []},
+        {"item": "work", "answer": [{"uid": "a"}, {"uid": "b"}]},
+    ]
+    gathered = mapping('[$lists.($c := item; answer.{"uid": uid, "calendar": $c})]')
+    assert gathered.apply({}, {"lists": lists}) == [{"uid": "a", "calendar": "work"}, {"uid": "b", "calendar": "work"}]
+    assert gathered.apply({}, {"lists": lists[:1]}) == []

@@ -68,12 +68,15 @@ def group(about: str) -> typer.Typer:
 
 
 def command(
-    app: typer.Typer, name: str
+    app: typer.Typer, name: str, *, cls: type[typer.core.TyperCommand] | None = None
 ) -> Callable[[Callable[Concatenate[Output, P], int | None]], Callable[Concatenate[Output, P], int | None]]:
     """Add a function to `app` as the command `name`; the docstring is its help.
 
     Its first parameter is the `Output`; the others are the command's own. It returns the exit code, or None for 0, and
     raises errors of `hotplug.errors`: nothing in it prints or exits.
+
+    Args:
+        cls: The class of the command, for one that reads its words in another way.
     """
 
     def register(
@@ -98,7 +101,7 @@ def command(
         ]
         run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        app.command(name)(run)
+        app.command(name, cls=cls)(run)
         return function
 
     return register

@@ -22,7 +22,11 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
+    "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),
+    "inspect": Command("hotplug.cli.inspect", "Say what a server is, speaks and lacks"),
+    "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),
     "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),
+    "projection": Command("hotplug.cli.projection", "Draft, check, try, freeze and compare projections"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import json
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, get_args
+
+import anyio
 
 from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
 from hotplug.connect.channel import Channel, Reply
@@ -19,12 +22,14 @@ from hotplug.errors import (
     Disconnected,
     HotplugError,
     Internal,
+    InvalidArgument,
     Timeout,
     Undeclared,
     Unsupported,
     failure,
 )
 from hotplug.profile import Event, Extension, Part, Profile
+from hotplug.profile.parts import Look
 
 __all__ = ["Link", "Options", "Window", "client", "link_of"]
 
@@ -38,6 +43,10 @@ _ATTEMPTS = 3
 """Tries of a call that the contract makes safe to repeat."""
 _POLL_MS = 20_000
 """How long one request for events waits at the server."""
+_LONGEST_GAP = 60.0
+"""Seconds without a connection that a subscription to events bridges."""
+_REMEMBERED = 1_000
+"""Ids of events that a subscription keeps, to give each once."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,8 @@ class Link:
         way = self.spoken.way(part.name)
         if way is None:
             if part.name in self.spoken.known:
-                lost = f": {part.flags.without}" if part.flags.without else ""
+                without = part.flags.without or self.spoken.lost.get(part.flags.facet or "")
+                lost = f": {without}" if without else ""
                 raise Unsupported(f"{self.channel.target} doesn't offer {part.name}{lost}", details={"part": part.name})
             raise Undeclared(f"{self.channel.target} doesn't declare {part.name}")
         meta: dict[str, Any] = {}
@@ -112,18 +122,18 @@ class Link:
             except (Disconnected, Timeout) as error:
                 if not safe or attempt == _ATTEMPTS or (isinstance(error, Timeout) and self.options.timeout):
                     raise
-                await self.channel.restore()
+                try:
+                    await self.channel.restore()
+                except Disconnected:
+                    # What the first try did is as unknown as before.
+                    raise error from None
                 continue
             return _content(part.name, reply)
         raise HotplugError("unreachable")  # pragma: no cover
 
     def extension(self, extension: type[Extension]) -> Any:
-        if extension.id not in self.spoken.extensions:
-            raise Unsupported(
-                f"{self.channel.target} doesn't declare the extension {extension.id}", details={"extension": extension.id}
-            )
         made = _client_class(extension)()
-        made._caller = self
+        made._caller = Link(self.channel, self.spoken.extended(extension), self.options)
         return made
 
     async def describe(self) -> Mapping[str, Any]:
@@ -133,11 +143,13 @@ class Link:
         return await self.call_wire(part, {})
 
     async def look(self, moment: str) -> Mapping[str, Any]:
+        if moment not in get_args(Look):
+            raise InvalidArgument(f"{moment!r} is no moment of a look", hint=f"one of {', '.join(get_args(Look))}")
         found: dict[str, Any] = {}
         for part in self.spoken.known.values():
-            if part.kind == "read" and part.flags.look == moment and self.spoken.way(part.name) is not None:
-                if not part.input.schema.get("required"):
-                    found[part.name] = await self.call_wire(part, {})
+            wanted = part.kind == "read" and part.flags.look == moment and not part.input.schema.get("required")
+            if wanted and self.spoken.way(part.name) is not None:
+                found[part.name] = await self.call_wire(part, {})
         return found
 
     async def events(
@@ -149,8 +161,13 @@ class Link:
         part = self.spoken.known.get(flags.name)
         if part is None:
             raise Undeclared(f"{self.channel.target} doesn't declare {flags.name}")
+        unknown = sorted(arguments.keys() - kind.Filter.model_fields.keys())
+        if unknown:
+            raise InvalidArgument(
+                f"{flags.name} can't be narrowed by {', '.join(unknown)}",
+                hint=f"by {', '.join(kind.Filter.model_fields) or 'nothing'}",
+            )
         where = cast("dict[str, Any]", part.input.write(kind.Filter.model_validate(dict(arguments))))
-        poll = Connection.definition.parts["connection.events"]
         seen: dict[str, None] = {}
         while True:
             request: dict[str, Any] = {"types": [flags.name], "waitMs": _POLL_MS, "limit": 100}
@@ -158,20 +175,35 @@ class Link:
                 request["where"] = where
             if cursor is not None:
                 request["cursor"] = cursor
-            page = await self.call_wire(poll, request)
+            page = await self._poll(request)
             if page.get("missed"):
                 raise HotplugError(
-                    f"events of {flags.name} were missed: the cursor has expired", hint="read the state anew and go on without a cursor"
+                    f"events of {flags.name} were missed: the cursor has expired",
+                    hint="read the state anew and go on without a cursor",
                 )
             for raw in cast("list[dict[str, Any]]", page["events"]):
                 record = EventRecord.model_validate(raw)
                 if record.id in seen:
                     continue
                 seen[record.id] = None
-                if len(seen) > 1000:
+                if len(seen) > _REMEMBERED:
                     del seen[next(iter(seen))]
                 yield part.output.read(record.payload, strict=False)
             cursor = str(page["cursor"])
+
+    async def _poll(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of events, over gaps of up to `_LONGEST_GAP` seconds in the connection."""
+        part = Connection.definition.parts["connection.events"]
+        pause, deadline = 0.05, 0.0
+        while True:
+            try:
+                return await self.call_wire(part, request)
+            except Disconnected:
+                deadline = deadline or anyio.current_time() + _LONGEST_GAP
+                if anyio.current_time() > deadline:
+                    raise
+                await anyio.sleep(pause)
+                pause = min(pause * 2, 2.0)
 
     def window(self, budget_ms: int) -> AbstractAsyncContextManager[Any]:
         @asynccontextmanager
@@ -189,17 +221,28 @@ class Link:
 
 
 def _content(name: str, reply: Reply) -> Mapping[str, Any]:
-    """The structured content of a reply, or the error that it says; the flag is read first."""
+    """The structured content of a reply, or the error that it says: the flag first, then the content, else the text."""
+    content = reply.content if reply.content is not None else _json(reply.text)
     if reply.is_error:
-        body = reply.content or {}
+        body = content or {}
         code, message = body.get("code"), body.get("message")
         if isinstance(code, str) and isinstance(message, str):
             details = body.get("details")
             raise failure(code, message, cast("Mapping[str, Any]", details) if isinstance(details, Mapping) else None)
-        raise Internal(f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]})
-    if reply.content is None:
+        raise Internal(
+            f"{name} failed: {reply.text[:500] or 'no reason was given'}", details={"raw": reply.text[:4096]}
+        )
+    if content is None:
         raise Internal(f"{name} answered without structured content", details={"raw": reply.text[:4096]})
-    return reply.content
+    return content
+
+
+def _json(text: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
 def link_of(connection: Profile) -> Link:
@@ -230,7 +273,8 @@ def _client_class(contract: type[Any]) -> type[Any]:
     for part in parts.values():
         if part.kind != "event":
             members[part.method] = _stub(part)
-    return type(contract)(f"{contract.__name__}Client", (contract,), members, **keywords)
+    made: Any = type(contract)
+    return made(f"{contract.__name__}Client", (contract,), members, **keywords)
 
 
 def _stub(part: Part) -> Callable[..., Any]:
@@ -261,4 +305,7 @@ def _stub(part: Part) -> Callable[..., Any]:
 
 
 def _caller(client: Any) -> Link:
-    return cast("Link", client._connected()) if isinstance(client, Profile) else cast("Link", client._caller)
+    link = client._caller
+    if link is None:
+        raise HotplugError(f"{type(client).__name__} is a server, not a connection", hint="connect to it first")
+    return cast("Link", link)

@@ -71,6 +71,7 @@ class Connection:
         self._handshake: Exchange | None = None
         self._up = asyncio.Event()
         self._died = False
+        self._tried: str | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -152,7 +153,9 @@ class Connection:
                         # A server that is known to answer the probe is waited for: it may only be slow to start.
                         limit = self._probe_limit if era == "auto" else self._start_timeout
                         with anyio.move_on_after(self._start_timeout) as scope:
-                            self.era = await negotiate(session, era, probe_limit=limit, halt=self._halt)
+                            self.era = await negotiate(
+                                session, era, probe_limit=limit, halt=self._halt, trying=self._trying
+                            )
                     finally:
                         # Before it is asked to end: whether it ended by itself.
                         self._died = self.child is not None and self.child.lost
@@ -201,6 +204,9 @@ class Connection:
             )
         )
 
+    def _trying(self, version: str) -> None:
+        self._tried = version
+
     def _halt(self, last: bool) -> None:
         """Ends the negotiation where no other handshake could do better."""
         exchange = self._handshake
@@ -221,7 +227,7 @@ class Connection:
             self.mask(f"can't connect to {self.name}: {text}"),
             target=self.name,
             transport=self.transport,
-            protocol=cause.protocol if isinstance(cause, ConnectError) else None,
+            protocol=(cause.protocol if isinstance(cause, ConnectError) else None) or self._tried,
             log=self.log.tail(),
             hint=hint,
         )

@@ -37,7 +37,12 @@ class McpChannel:
         return [tool.raw for tool in listed.tools]
 
     async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        meta: Mapping[str, Any],
+        timeout: float | None = None,  # noqa: ASYNC109  # told to the session, which asks the server to stop
     ) -> Reply:
         try:
             result = await self.session.call(tool, arguments, meta=meta or None, timeout=timeout)
@@ -48,6 +53,9 @@ class McpChannel:
             await self.restore()
             result = await self.session.call(tool, arguments, meta=meta or None, timeout=timeout)
         structured = result.structured
+        if structured is None and result.rpc_error is not None and (failed := result.failed()) is not None:
+            # An answer too: with its code, which the message alone doesn't say.
+            structured = failed.as_wire()
         return Reply(
             content=cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else None,
             is_error=result.is_error,
@@ -61,7 +69,9 @@ class McpChannel:
         try:
             await self.session.reconnect()
         except ConnectError as error:
-            raise Disconnected(f"{self.target} can't be reached again: {error}") from None
+            raise Disconnected(
+                f"{self.target} can't be reached again: {error}", details={"state": "not_sent"}
+            ) from None
 
     async def aclose(self) -> None:
         await self.session.aclose()

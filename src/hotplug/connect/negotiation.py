@@ -41,7 +41,14 @@ def forget_eras() -> None:
     _eras.clear()
 
 
-async def negotiate(session: ClientSession, era: EraChoice, *, probe_limit: float, halt: Callable[[bool], None]) -> Era:
+async def negotiate(
+    session: ClientSession,
+    era: EraChoice,
+    *,
+    probe_limit: float,
+    halt: Callable[[bool], None],
+    trying: Callable[[str], None],
+) -> Era:
     """Brings up the session in the era that its server speaks.
 
     Args:
@@ -49,6 +56,7 @@ async def negotiate(session: ClientSession, era: EraChoice, *, probe_limit: floa
         probe_limit: Seconds of silence after which a probe counts as unanswered.
         halt: Called at each error, with whether it was the last word (not the probe's answer): raises where going on
             is useless (nothing listens, the credential is refused).
+        trying: Told each revision before it is offered, for the error if it comes to one.
 
     Raises:
         ConnectError: It speaks only revisions that aren't known here.
@@ -56,12 +64,18 @@ async def negotiate(session: ClientSession, era: EraChoice, *, probe_limit: floa
     """
     from mcp import MCPError
     from mcp_types import UNSUPPORTED_PROTOCOL_VERSION
-    from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
+    from mcp_types.version import (
+        HANDSHAKE_PROTOCOL_VERSIONS,
+        LATEST_HANDSHAKE_VERSION,
+        LATEST_MODERN_VERSION,
+        MODERN_PROTOCOL_VERSIONS,
+    )
 
     version = LATEST_MODERN_VERSION
     for attempt in range(2):
         only: list[str] | None = None
         if era != "legacy":
+            trying(version)
             try:
                 raw = await _probe(session, version, probe_limit)
             except MCPError as error:
@@ -77,6 +91,7 @@ async def negotiate(session: ClientSession, era: EraChoice, *, probe_limit: floa
                 only = _adopt(session, raw)
                 if only is not None and not only:
                     return "modern"
+        trying(LATEST_HANDSHAKE_VERSION)
         try:
             await session.initialize()
         except MCPError as error:

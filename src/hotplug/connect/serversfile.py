@@ -34,7 +34,7 @@ class ServersFile:
     """
 
     path: Path
-    entries: Mapping[str, Any]
+    entries: Mapping[str, Any] = field(repr=False)
     document: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     @property

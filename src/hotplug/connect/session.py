@@ -55,7 +55,8 @@ class McpSession:
         probe_limit: Seconds of silence after which the new era's probe counts as unanswered.
         start_timeout: Seconds until the handshake must be done; a package may have to be downloaded first.
         call_timeout: Seconds that a call may take when it doesn't say; `None` for no limit.
-        on_notification: Called with method and params of each of the server's notifications.
+        on_notification: Called with method and params of each of the server's notifications; in process it must not
+            wait for calls of this session.
         on_log: Called with each line of a child's standard error, masked.
     """
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hotplug.catalog.connection import Connection
 from hotplug.declare import Declaration, Finding, available, check, routes
 from hotplug.errors import ConnectError, Unsupported
 from hotplug.profile import Extension, Part, Profile
-from hotplug.profile.versions import Range
+from hotplug.profile.versions import Range, default_range
 
 __all__ = ["Spoken", "Way", "spoken"]
 
@@ -30,6 +30,7 @@ class Spoken:
     Args:
         known: Every part that the profile and connection@1 have, by wire name.
         ways: How those that the server offers are called.
+        lost: What a user loses without each facet.
         keeps_keys: It has connection@1, so idempotency keys hold there.
     """
 
@@ -39,11 +40,25 @@ class Spoken:
     extensions: Mapping[str, str]
     known: Mapping[str, Part]
     ways: Mapping[str, Way]
+    lost: Mapping[str, str]
     keeps_keys: bool
+    declaration: Declaration = field(repr=False)
+    tools: Sequence[Mapping[str, Any]] = field(repr=False)
     findings: tuple[Finding, ...] = ()
 
     def way(self, part: str) -> Way | None:
         return self.ways.get(part)
+
+    def extended(self, extension: type[Extension]) -> Spoken:
+        """The same with the operations of an extension.
+
+        Raises:
+            Unsupported: The server doesn't declare it in a version that does what the class says.
+        """
+        _check_extension(self.declaration, extension, default_range(extension.version), "the server")
+        found = routes(self.declaration, _members_of(extension), self.tools)
+        ways = {name: Way(route.tool, dict(route.fixed)) for name, route in found.items()}
+        return replace(self, known={**self.known, **extension.parts}, ways={**self.ways, **ways})
 
     def document(self) -> dict[str, Any]:
         """The same as data."""
@@ -98,16 +113,11 @@ def spoken(
             f"{target} doesn't offer the facets {', '.join(missing)} of {definition.name}",
             details={
                 "facets": missing,
-                "without": [definition.facets[one].without for one in missing if one in definition.facets],
+                "without": [definition.all_facets[one].without for one in missing if one in definition.all_facets],
             },
         )
     for extension, range_ in extensions:
-        has = declaration.extensions.get(extension.id)
-        if has is None or not range_.satisfied_by(has):
-            raise Unsupported(
-                f"{target} has {'no' if has is None else has} {extension.id}, and {range_} is required",
-                details={"extension": extension.id},
-            )
+        _check_extension(declaration, extension, range_, target)
         known.update(extension.parts)
     found = routes(declaration, _members(profile, extensions), tools)
     ways = {name: Way(route.tool, dict(route.fixed)) for name, route in found.items() if name in known}
@@ -118,7 +128,10 @@ def spoken(
         extensions=dict(declaration.extensions),
         known=known,
         ways=ways,
+        lost={name: facet.without for name, facet in definition.all_facets.items()},
         keeps_keys="connection.describe" in ways,
+        declaration=declaration,
+        tools=tools,
         findings=tuple(findings),
     )
 
@@ -135,6 +148,19 @@ def _members(profile: type[Profile], extensions: Sequence[tuple[type[Extension],
     found = {name: profile.definition.member(name) for name in profile.definition.all_parts}
     found |= {name: Connection.definition.member(name) for name in Connection.definition.all_parts}
     for extension, _ in extensions:
-        major = extension.version.partition(".")[0]
-        found |= {name: f"{extension.id}@{major}/{name}" for name in extension.parts}
+        found |= _members_of(extension)
     return found
+
+
+def _members_of(extension: type[Extension]) -> dict[str, str]:
+    major = extension.version.partition(".")[0]
+    return {name: f"{extension.id}@{major}/{name}" for name in extension.parts}
+
+
+def _check_extension(declaration: Declaration, extension: type[Extension], versions: Range, target: str) -> None:
+    has = declaration.extensions.get(extension.id)
+    if has is None or not versions.satisfied_by(has):
+        raise Unsupported(
+            f"{target} has {'no' if has is None else has} {extension.id}, and {versions} is required",
+            details={"extension": extension.id},
+        )

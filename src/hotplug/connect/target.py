@@ -79,6 +79,9 @@ class HttpTarget:
     def __str__(self) -> str:
         return mask_url(self.url)
 
+    def __repr__(self) -> str:
+        return f"HttpTarget({str(self)!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class CommandTarget:
@@ -100,6 +103,9 @@ class CommandTarget:
 
     def __str__(self) -> str:
         return shlex.join(mask_argv(self.argv))
+
+    def __repr__(self) -> str:
+        return f"CommandTarget({str(self)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,9 @@ class PackageTarget:
         joint = "@" if self.registry == "npm" else "=="
         spec = f"{self.registry}:{self.name}" + (f"{joint}{self.version}" if self.version else "")
         return shlex.join((spec, *mask_argv(self.args)))
+
+    def __repr__(self) -> str:
+        return f"PackageTarget({str(self)!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +243,7 @@ class EntryTarget:
     launch: HttpTarget | CommandTarget
     name: str | None = None
     file: str | None = None
-    rest: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    rest: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
 
     def describe(self) -> dict[str, Any]:
         """What it is, for `-v` and JSON documents, with the file that was used."""

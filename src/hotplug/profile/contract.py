@@ -6,22 +6,21 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
-from hotplug.errors import HotplugError, ProfileError, Unsupported
+from hotplug.errors import HotplugError, InvalidArgument, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
-from hotplug.profile.definition import Definition, Determinism, RefKind, Sense
+from hotplug.profile.definition import RESERVED, Definition, Determinism, RefKind
 from hotplug.profile.fields import Model, Ref, wire_name
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
 from hotplug.profile.schema import JsonSchema, fields_of_facets, subschemas
+from hotplug.profile.senses import Sense
 from hotplug.profile.shape import TypedShape
 from hotplug.profile.versions import Range, default_range, parse_version
 
 __all__ = ["RESERVED", "Caller", "Contract", "Extension", "Extra", "Profile", "Requirement", "extends"]
-
-RESERVED: Final = frozenset({"claim", "describe", "emit", "events", "look", "using", "window"})
-"""Names of the client and the server themselves: no part may have one."""
 
 _PROFILE_NAME = re.compile(r"[a-z][a-z0-9]*")
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -46,7 +45,9 @@ class Caller(Protocol):
 
     async def look(self, moment: str) -> Mapping[str, Any]: ...
 
-    def events(self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None) -> AsyncGenerator[Any, None]: ...
+    def events(
+        self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None
+    ) -> AsyncGenerator[Any, None]: ...
 
     def window(self, budget_ms: int) -> AbstractAsyncContextManager[Any]: ...
 
@@ -66,8 +67,14 @@ class Contract:
             if flags is None:
                 continue
             if attribute in RESERVED:
-                raise ProfileError(f"{owner}: no part may be called {attribute!r}", hint="the client itself has that name")
-            part = read_event(member, attribute) if flags.kind == "event" else read_method(owner, attribute, member, flags, names)
+                raise ProfileError(
+                    f"{owner}: no part may be called {attribute!r}", hint="the client itself has that name"
+                )
+            part = (
+                read_event(member, attribute)
+                if flags.kind == "event"
+                else read_method(owner, attribute, member, flags, names)
+            )
             _check_part(owner, part)
             if part.name in found:
                 raise ProfileError(f"{owner}: two parts are called {part.name!r}")
@@ -86,18 +93,21 @@ def _check_part(owner: str, part: Part) -> None:
     if not flags.required and flags.facet is None and not flags.without:
         raise ProfileError(f"{part.name} is optional and doesn't say what is lost without it", hint='add without="…"')
     if flags.facet is not None and not flags.required:
-        raise ProfileError(f"{part.name} is of facet {flags.facet!r} and optional", hint="a facet has all of its parts or none")
+        raise ProfileError(
+            f"{part.name} is of facet {flags.facet!r} and optional", hint="a facet has all of its parts or none"
+        )
 
 
 class Profile(Contract):
-    """A contract for one kind of thing. One class gives the document, the schemas, the typed client and the server's base.
+    """A contract for one kind of thing: one class gives document, schemas, typed client and the server's base.
 
     `class Chat(Profile, name="chat", version="1.0.0")` defines one; `class Browser(Ui, name="browser", version=...)`
     extends one; `class MyChat(Chat)` is a native server of it, which overrides the core and whatever else it offers.
 
     Args of the class statement:
         name, version: Those of a profile; absent for a server.
-        facets: For a profile, name → `Facet`; for a server, the names of the facets that it offers though they only add fields.
+        facets: For a profile, name → `Facet`; for a server, the names of facets that it offers though they only add
+            fields.
         senses: Trust of senses outside OVP's table, or weaker than it.
         determinism: The default for servers of the profile.
         setup: A model of what a connection may be opened with.
@@ -135,7 +145,12 @@ class Profile(Contract):
             if facets and not isinstance(facets, Mapping):
                 raise ProfileError(f"{name}: facets need a version each", hint='write facets={"name": Facet(...)}')
             cls.definition = cls._define(
-                name, version, cast("Mapping[str, Facet]", facets or {}), senses or {}, determinism or Determinism(), setup
+                name,
+                version,
+                cast("Mapping[str, Facet]", facets or {}),
+                senses or {},
+                determinism or Determinism(),
+                setup,
             )
             cls.parts = cls.definition.parts
         else:
@@ -163,11 +178,19 @@ class Profile(Contract):
         parts = cls._collect(name)
         schemas = [shape.schema for part in parts.values() for shape in (part.input, part.output)]
         for part in parts.values():
-            for facet in {part.flags.facet, *fields_of_facets(part.input.schema).values()} - {None, *facets, *(parent.all_facets if parent else ())}:
-                raise ProfileError(f"{part.name} is of facet {facet!r}, which {name} doesn't have", hint="add it to facets=")
+            for facet in {part.flags.facet, *fields_of_facets(part.input.schema).values()} - {
+                None,
+                *facets,
+                *(parent.all_facets if parent else ()),
+            }:
+                raise ProfileError(
+                    f"{part.name} is of facet {facet!r}, which {name} doesn't have", hint="add it to facets="
+                )
             inherited = parent.all_parts.get(part.name) if parent else None
             if inherited is not None:
-                raise ProfileError(f"{name} defines {part.name} again", hint=f"it is a part of {cast('Definition', parent).name}")
+                raise ProfileError(
+                    f"{name} defines {part.name} again", hint=f"it is a part of {cast('Definition', parent).name}"
+                )
         return Definition(
             name=name,
             version=version,
@@ -192,7 +215,11 @@ class Profile(Contract):
             for part in definition.all_parts.values():
                 if part.kind != "event" and getattr(cls, part.method, None) is not getattr(profile, part.method, None):
                     implemented.add(part.name)
-            missing = [part.name for part in definition.all_parts.values() if part.core and part.kind != "event" and part.name not in implemented]
+            missing = [
+                part.name
+                for part in definition.all_parts.values()
+                if part.core and part.kind != "event" and part.name not in implemented
+            ]
             if missing:
                 raise ProfileError(
                     f"{cls.__name__} doesn't implement {', '.join(missing)}",
@@ -202,12 +229,15 @@ class Profile(Contract):
                 parts = [part.name for part in definition.facet_parts(facet) if part.kind != "event"]
                 done = [part for part in parts if part in implemented]
                 if done and len(done) < len(parts):
+                    missing = sorted(set(parts) - set(done))
                     raise ProfileError(
-                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not {', '.join(sorted(set(parts) - set(done)))}",
+                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not {', '.join(missing)}",
                         hint="a facet has all of its parts or none",
                     )
                 if facet in named and len(done) < len(parts):
-                    raise ProfileError(f"{cls.__name__} declares facet {facet!r} without {', '.join(sorted(set(parts) - set(done)))}")
+                    raise ProfileError(
+                        f"{cls.__name__} declares facet {facet!r} without {', '.join(sorted(set(parts) - set(done)))}"
+                    )
                 if done:
                     facets.add(facet)
         known = {facet for profile in cls.profiles() for facet in profile.definition.all_facets}
@@ -284,9 +314,21 @@ class Profile(Contract):
             instance: Which instance of a server that has several.
             authorized: Members of guarded operations that these calls may use.
             ext: Arguments of extensions, by extension id.
+
+        Raises:
+            InvalidArgument: The key is empty, or the timeout isn't positive.
         """
-        options = {"key": key, "timeout": timeout, "instance": instance, "authorized": tuple(authorized), "ext": ext}
-        return self._connected().using(self, {name: value for name, value in options.items() if value})
+        if key == "":
+            raise InvalidArgument(
+                "the idempotency key is empty", hint="leave it out, and each call gets one of its own"
+            )
+        if timeout is not None and timeout <= 0:
+            raise InvalidArgument(f"the timeout is {timeout:g} s", hint="give a positive number of seconds")
+        options = {"key": key, "timeout": timeout, "instance": instance, "ext": ext}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if members := tuple(authorized):
+            given["authorized"] = members
+        return self._connected().using(self, given)
 
     async def describe(self) -> Mapping[str, Any]:
         """What stands behind the connection: `connection.describe`."""
@@ -318,7 +360,7 @@ class Profile(Contract):
     _emitter: Any = None
 
     async def emit(self, event: Event) -> None:
-        """Tell whoever listens: from a server's own methods, where events get the action's id, or from outside of any call.
+        """Tell whoever listens: from a server's own methods (events get the action's id), or from outside of any call.
 
         Raises:
             HotplugError: The server isn't attached or running yet.
@@ -342,6 +384,11 @@ class Extra:
 
     part: str
     model: type[Model]
+
+    @cached_property
+    def shape(self) -> TypedShape:
+        """How it is read."""
+        return TypedShape(self.model)
 
 
 _EXTRA = "__hotplug_extra__"
@@ -372,13 +419,21 @@ class Extension(Contract):
     requires: ClassVar[Mapping[str, str]] = {}
     extras: ClassVar[Mapping[str, Extra]] = {}
 
-    def __init_subclass__(cls, *, id: str | None = None, version: str | None = None, requires: Mapping[str, str] | None = None, **rest: Any) -> None:  # noqa: A002  # the word of the wire
+    def __init_subclass__(
+        cls,
+        *,
+        id: str | None = None,  # noqa: A002  # the word of the wire
+        version: str | None = None,
+        requires: Mapping[str, str] | None = None,
+        **rest: Any,
+    ) -> None:  # the word of the wire
         super().__init_subclass__(**rest)
         if id is None:
             return
         if not _EXTENSION_ID.fullmatch(id):
             raise ProfileError(
-                f"{id!r} is no id of an extension", hint="a reverse domain and a name, three labels at least: com.slack.blocks"
+                f"{id!r} is no id of an extension",
+                hint="a reverse domain and a name, three labels at least: com.slack.blocks",
             )
         if version is None:
             raise ProfileError(f"{id} has no version", hint='add version="1.0.0"')
@@ -403,12 +458,15 @@ class Extension(Contract):
                 continue
             owner = part.partition(".")[0]
             if owner not in cls.requires:
-                raise ProfileError(f"{id_} extends {part}, and doesn't require {owner}", hint=f'add "{owner}" to requires=')
+                raise ProfileError(
+                    f"{id_} extends {part}, and doesn't require {owner}", hint=f'add "{owner}" to requires='
+                )
             model = cast("type[Model]", member)
             needed = [name for name, field in model.model_fields.items() if field.is_required()]
             if needed:
                 raise ProfileError(
-                    f"{id_} makes {', '.join(map(wire_name, needed))} required in {part}", hint="an extension only adds optional fields"
+                    f"{id_} makes {', '.join(map(wire_name, needed))} required in {part}",
+                    hint="an extension only adds optional fields",
                 )
             if part in found:
                 raise ProfileError(f"{id_} extends {part} twice")
@@ -422,8 +480,16 @@ class Extension(Contract):
         Raises:
             ProfileError: A required one is left out.
         """
-        done = {part.name for part in cls.parts.values() if getattr(server, part.method, None) is not getattr(cls, part.method)}
-        missing = [part.name for part in cls.parts.values() if part.flags.required and part.kind != "event" and part.name not in done]
+        done = {
+            part.name
+            for part in cls.parts.values()
+            if getattr(server, part.method, None) is not getattr(cls, part.method)
+        }
+        missing = [
+            part.name
+            for part in cls.parts.values()
+            if part.flags.required and part.kind != "event" and part.name not in done
+        ]
         if missing:
             raise ProfileError(f"{server.__name__} doesn't implement {', '.join(missing)} of {cls.id}")
         return frozenset(done)
@@ -451,7 +517,10 @@ def _docstring(cls: type, name: str) -> str:
 
     text = inspect.cleandoc(cls.__doc__ or "")
     if not text:
-        raise ProfileError(f"{name} has no docstring", hint="say what the kind of thing is, and why each core part passes the plug-in test")
+        raise ProfileError(
+            f"{name} has no docstring",
+            hint="say what the kind of thing is, and why each core part passes the plug-in test",
+        )
     return text
 
 
@@ -487,5 +556,3 @@ def _new_class(name: str, bases: tuple[type, ...], members: dict[str, Any], **ke
     import types
 
     return types.new_class(name, bases, keywords, lambda namespace: namespace.update(members))
-
-

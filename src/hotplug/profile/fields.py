@@ -164,7 +164,9 @@ class _TargetRule:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         def exactly_one(value: dict[str, Any]) -> dict[str, Any]:
             if not value.keys() - {"exact"}:
-                raise ValueError("a target is a ref or a locator, and this is neither: give ref, role, name, text, label or testId")
+                raise ValueError(
+                    "a target is a ref or a locator, and this is neither: give ref, role, name, text, label or testId"
+                )
             if "ref" in value and len(value) > 1:
                 raise ValueError("a target is either a ref or a locator, and this has both: leave one out")
             return value
@@ -179,7 +181,7 @@ class _TargetRule:
 
 
 Target: TypeAlias = Annotated[_Target, _TargetRule()]
-"""What an operation on an interface acts on: `{"ref": ...}` or a locator such as `{"role": "button", "name": "Pay"}`."""
+"""What an operation on an interface acts on: `{"ref": …}` or a locator such as `{"role": "button", "name": "Pay"}`."""
 
 
 class Secret:

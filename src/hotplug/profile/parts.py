@@ -303,7 +303,9 @@ def _unpacked(where: str, hint: Any) -> dict[str, Any]:
 
 def _typed_dict(name: str, fields: dict[str, Any]) -> Any:
     made: Any = TypedDict(name, fields)  # type: ignore[operator]  # made at run time from a signature
-    made.__pydantic_config__ = ConfigDict(alias_generator=wire_name, extra="forbid")
+    # What isn't known is written as it stands, so that a client's slip is refused by the server and not dropped;
+    # reading refuses it (`TypedShape.read`), and the schema is closed (`schema.plain`).
+    made.__pydantic_config__ = ConfigDict(alias_generator=wire_name, extra="allow")
     return made
 
 
@@ -323,7 +325,9 @@ def read_event(cls: type[Event], attribute: str) -> Part:
     """The part that a decorated event class of a contract defines."""
     flags = cls.part
     if flags is None or flags.name is None:
-        raise ProfileError(f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`')
+        raise ProfileError(
+            f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`'
+        )
     if flags.thread is not None and flags.thread not in {*cls.model_fields}:
         raise ProfileError(
             f"{flags.name}: thread={flags.thread!r} names no field of {cls.__name__}",

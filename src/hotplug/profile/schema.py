@@ -43,7 +43,8 @@ def plain(schema: JsonSchema, *, output: bool = False) -> JsonSchema:
     Inputs are closed (`additionalProperties: false`), since an unknown argument is refused.
 
     Args:
-        output: Outputs are open, require the receipt, and have no null alternative of optional fields, which is never sent.
+        output: Outputs are open, require the receipt, and have no null alternative of optional fields, which is never
+            sent.
     """
     for node in subschemas(schema):
         if isinstance(node.get("title"), str):
@@ -51,8 +52,8 @@ def plain(schema: JsonSchema, *, output: bool = False) -> JsonSchema:
         if "default" in node and node["default"] is None:
             del node["default"]
         properties = cast("dict[str, JsonSchema]", node.get("properties", {}))
-        if not output and properties:
-            node.setdefault("additionalProperties", False)
+        if not output and "properties" in node:
+            node["additionalProperties"] = False
         if output:
             required = cast("list[str]", node.get("required", []))
             for name, child in properties.items():

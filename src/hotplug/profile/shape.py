@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Protocol, cast
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from hotplug.errors import InvalidArgument
+from hotplug.profile.faults import invalid, invalid_document, json_texts, read_json_texts, without_nulls
 from hotplug.profile.fields import RefSeal
 from hotplug.profile.schema import JsonSchema, map_refs, plain, sensitive_fields, subschemas
 
 __all__ = ["DocumentShape", "Shape", "TypedShape", "without_nulls"]
-
-_SHOWN = 80
-"""Characters of a wrong value that an error message repeats."""
 
 
 class Shape(Protocol):
@@ -31,7 +30,9 @@ class Shape(Protocol):
     @property
     def schema(self) -> JsonSchema: ...
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
         """The value in Python.
 
         Args:
@@ -54,18 +55,13 @@ class Shape(Protocol):
         """
         ...
 
+    def settled(self, value: Any) -> Any:
+        """Arguments as they were read: with JSON texts replaced by what they hold; raises as `read` does."""
+        ...
+
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:
         """Arguments checked as `read` does, but kept in their wire form (refs unsealed)."""
         ...
-
-
-def without_nulls(value: Any) -> Any:
-    """The value with every member that is null left out: models send null for what they mean to leave out."""
-    if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in cast("dict[Any, Any]", value).items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item) for item in cast("list[Any]", value)]
-    return value
 
 
 class TypedShape:
@@ -91,29 +87,44 @@ class TypedShape:
     def _sensitive(self) -> frozenset[str]:
         return sensitive_fields(self.schema)
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
-        context = {"refs": refs} if refs else None
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
+        found, _, texts = self._read(value, refs, strict=strict)
+        if notes is not None:
+            notes.extend(f"{path} arrived as JSON text and was read as what it holds" for path in texts)
+        return found
+
+    def settled(self, value: Any) -> Any:
+        return self._read(value, None, strict=True)[1]
+
+    def _read(self, value: Any, refs: RefSeal | None, *, strict: bool) -> tuple[Any, Any, list[str]]:
+        """What was read, what it was read from, and the places whose JSON text was read."""
         try:
-            text = to_json(value, inf_nan_mode="strings")
-        except (PydanticSerializationError, ValueError) as error:
-            raise InvalidArgument(f"the arguments are not JSON: {error}") from None
-        extra = "forbid" if strict else "ignore"
-        try:
-            return self._adapter.validate_json(text, strict=True, context=context, extra=extra, by_alias=True, by_name=False)
+            return self._parse(value, refs, strict=strict), value, []
         except ValidationError as error:
             faults = error.errors(include_url=False, include_context=False)
-            reread = _read_json_texts(value, faults) if strict else None
-            if reread is None:
-                raise _invalid(faults, self._sensitive) from None
+        reread = json_texts(value, faults) if strict else None
+        if reread is not None:
+            with suppress(ValidationError):
+                return self._parse(reread[0], refs, strict=True), *reread
+        raise invalid(faults, self.schema, self._sensitive)
+
+    def _parse(self, value: Any, refs: RefSeal | None, *, strict: bool) -> Any:
         try:
-            found = self._adapter.validate_json(
-                to_json(reread[0]), strict=True, context=context, extra=extra, by_alias=True, by_name=False
-            )
-        except ValidationError:
-            raise _invalid(faults, self._sensitive) from None
-        if notes is not None:
-            notes.extend(f"{path} arrived as JSON text and was read as what it holds" for path in reread[1])
-        return found
+            text = to_json(value, inf_nan_mode="constants")
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise InvalidArgument(f"the arguments are not JSON: {_kind(error)}") from None
+        if b"NaN" in text or b"Infinity" in text:
+            _refuse_constants(value)
+        return self._adapter.validate_json(
+            text,
+            strict=True,
+            context={"refs": refs} if refs else None,
+            extra="forbid" if strict else "ignore",
+            by_alias=True,
+            by_name=False,
+        )
 
     def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
         context = {"refs": refs} if refs else None
@@ -127,6 +138,8 @@ class TypedShape:
             place = re.findall(r"Expected `([^`]+)`.*?field_name='([^']+)'", str(error))
             text = "; ".join(f"{name} is no {wanted}" for wanted, name in place) or "it is not of the shape"
             raise InvalidArgument(f"it can't be written as JSON: {text}") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidArgument(f"it can't be written as JSON: {_kind(error)}") from None
 
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:
         return self.write(self.read(value, refs=refs, notes=notes))
@@ -150,21 +163,39 @@ class DocumentShape:
         return lambda value: sorted(validator.iter_errors(value), key=lambda error: list(error.absolute_path))
 
     @cached_property
+    def _sensitive(self) -> frozenset[str]:
+        return sensitive_fields(self.schema)
+
+    @cached_property
     def _ref_fields(self) -> bool:
         return any("x-ref" in node for node in subschemas(self.schema))
 
-    def read(self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None) -> Any:
-        errors = self._validate(value)
-        if errors:
-            found = [
-                {"path": ".".join(str(step) for step in error.absolute_path), "problem": str(error.message)[:200]}
-                for error in errors
-            ]
-            raise InvalidArgument(
-                "; ".join(f"{fault['path'] or 'arguments'}: {fault['problem']}" for fault in found[:5]),
-                details={"errors": found},
-            )
-        return self._changed(value, refs.unseal) if refs and self._ref_fields else value
+    def read(
+        self, value: Any, *, refs: RefSeal | None = None, strict: bool = True, notes: list[str] | None = None
+    ) -> Any:
+        found, texts = self._checked(value, strict=strict)
+        if notes is not None:
+            notes.extend(f"{path} arrived as JSON text and was read as what it holds" for path in texts)
+        return self._changed(found, refs.unseal) if refs and self._ref_fields else found
+
+    def settled(self, value: Any) -> Any:
+        return self._checked(value, strict=True)[0]
+
+    def _checked(self, value: Any, *, strict: bool) -> tuple[Any, list[str]]:
+        try:
+            # What can't be JSON at all is found out here: the validator takes NaN for a number.
+            to_json(value, inf_nan_mode="constants")
+            _refuse_constants(value)
+            errors = self._validate(value)
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            raise InvalidArgument(f"the arguments are not JSON: {_kind(error)}") from None
+        if not errors:
+            return value, []
+        if strict and all(_wants_structure(error) for error in errors):
+            reread = read_json_texts(value, [list(error.absolute_path) for error in errors])
+            if reread is not None and not self._validate(reread[0]):
+                return reread
+        raise invalid_document(errors, self._sensitive)
 
     def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
         kept = without_nulls(value)
@@ -175,65 +206,42 @@ class DocumentShape:
 
     def _changed(self, value: Any, change: Callable[..., str]) -> Any:
         def one(schema: JsonSchema, ref: Any) -> Any:
-            return change(schema["x-ref"], ref, volatile=schema.get("x-volatile") is True) if isinstance(ref, str) else ref
+            return (
+                change(schema["x-ref"], ref, volatile=schema.get("x-volatile") is True) if isinstance(ref, str) else ref
+            )
 
         return map_refs(self.schema, value, one)
 
 
-_WANTS_STRUCTURE = frozenset({"model_type", "dict_type", "list_type", "tuple_type", "model_attributes_type"})
+def _wants_structure(error: Any) -> bool:
+    """Whether a string stands where an object or a list is wanted and no string is allowed."""
+    wanted = error.validator_value
+    kinds: set[str] = {wanted} if isinstance(wanted, str) else set(cast("list[str]", wanted or []))
+    return (
+        error.validator == "type"
+        and isinstance(error.instance, str)
+        and "string" not in kinds
+        and bool(kinds & {"object", "array"})
+    )
 
 
-def _read_json_texts(value: Any, faults: Sequence[ErrorDetails]) -> tuple[Any, list[str]] | None:
-    """The value with strings replaced by what they hold, where every fault is a string in the place of an object or list.
-
-    A string where the schema allows one raised no fault, so it is never touched.
-    """
-    if not faults or any(fault["type"] not in _WANTS_STRUCTURE or not isinstance(fault["input"], str) for fault in faults):
-        return None
-    copy = json.loads(to_json(value))
-    paths: list[str] = []
-    for fault in faults:
-        steps = fault["loc"]
-        if not steps:
-            return None
-        holder = copy
-        try:
-            for step in steps[:-1]:
-                holder = holder[step]
-            parsed = json.loads(holder[steps[-1]])
-        except (ValueError, KeyError, IndexError, TypeError):
-            return None
-        if not isinstance(parsed, dict | list):
-            return None
-        holder[steps[-1]] = parsed
-        paths.append(".".join(map(str, steps)))
-    return copy, paths
+def _refuse_constants(value: Any) -> None:
+    """Refuse NaN and the infinities, which JSON doesn't have."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArgument(f"the arguments are not JSON: {value!r} is no number of JSON")
+    if isinstance(value, Mapping):
+        for item in cast("Mapping[Any, Any]", value).values():
+            _refuse_constants(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[Any]", value):
+            _refuse_constants(item)
 
 
-_UNION_STEP = re.compile(r"[\[\]()]|^(function|tagged|constrained|str|int|float|bool|nullable|lax|json)")
-
-
-def _invalid(faults: Sequence[ErrorDetails], sensitive: frozenset[str]) -> InvalidArgument:
-    found: list[dict[str, str]] = []
-    for fault in faults:
-        steps = [str(step) for step in fault["loc"] if isinstance(step, int) or not _UNION_STEP.search(step)]
-        path = ".".join(steps)
-        problem = _problem(fault, hidden=any(step in sensitive for step in steps))
-        if {"path": path, "problem": problem} not in found:
-            found.append({"path": path, "problem": problem})
-    text = "; ".join(f"{fault['path'] or 'arguments'}: {fault['problem']}" for fault in found[:5])
-    return InvalidArgument(text, details={"errors": found})
-
-
-def _problem(fault: Mapping[str, Any], *, hidden: bool) -> str:
-    kind = fault["type"]
-    if kind == "missing":
-        return "is required and missing"
-    if kind == "extra_forbidden":
-        return "is not an argument here"
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    if hidden:
-        return f"{message} (the value is sensitive and not shown)"
-    shown = repr(fault["input"])
-    return f"{message}, not {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
+def _kind(error: Exception) -> str:
+    """What is wrong, without the library's repetition of the value."""
+    text = str(error)
+    if "surrogates" in text:
+        return "half of a surrogate pair"
+    if isinstance(error, RecursionError) or "depth" in text or "recursion" in text.lower():
+        return "nested too deeply"
+    return "a value of a kind that JSON doesn't have"

@@ -281,8 +281,10 @@ class Step(_Call):
         name: Of the variable.
         tool: The upstream tool.
         when: Over the input; where it doesn't hold, the step is left out and its variable has no value.
-        each: Over the input, a list: one call for each item (bound to `$item`), and the data is the list of answers.
-        args: Over the input (`$`, also `$input`) and the steps before: an expression, or an object of them.
+        each: Over the input and the steps before, a list: one call for each item (bound to `$item`). The data is then
+            a list of `{item, answer}`: `$lists.($c := item; answer.{"title": summary, "calendar": $c})`.
+        args: Over the input (`$`, also `$input`) and the steps before: an expression, or an object of them. Without
+            it the tool is called with no arguments.
         codec: How the text becomes data. Without one the data is `structuredContent`.
         failure: When an answer is a failure; without one the document's `failure`.
         errors: Codes of failures, before those of the document.

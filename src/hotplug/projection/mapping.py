@@ -154,9 +154,10 @@ class Mapping:
             Internal: The evaluation failed or passed a bound; `details` has `where`, `expression`, `cause` and `code`.
             ConnectionFailed: A function of `functions` raised it.
         """
+        return self._evaluate(*_exact_all(value, bindings))
+
+    def _evaluate(self, context: Any, bound: dict[str, Any] | None) -> Any:
         try:
-            context = exact(value)
-            bound = {name: exact(item) for name, item in bindings.items()} if bindings else None
             result = self._expression.evaluate(context, bound, **self._limits)
             if result is None and not self._has_value(context, bound):
                 return UNDEFINED
@@ -194,16 +195,19 @@ class Mapping:
 
     def explain(self, value: Any = None, bindings: Map[str, Any] | None = None) -> str:
         """Why the expression gives what it gives, as text for a person. Failures are told, not raised."""
-        bound = {name: exact(item) for name, item in (bindings or {}).items()}
-        return self._expression.evaluate_with_audit(exact(value), bound, **self._limits)["explanation_text"]
+        context, bound = _exact_all(value, bindings)
+        return self._expression.evaluate_with_audit(context, bound, **self._limits)["explanation_text"]
 
     def _compile(self, source: str) -> jlens.Expression:
         try:
             expression = jlens.Expression(source)
+            # Only those that the source could name: each one costs a microsecond in every evaluation.
             for name in _REFUSED - self._functions.keys():
-                expression.register_function(name, _refuser(name))
+                if name in source:
+                    expression.register_function(name, _refuser(name))
             for name, function in self._functions.items():
-                expression.register_function(name, _exactly(function))
+                if name in source:
+                    expression.register_function(name, _exactly(function))
         except jlens.JlensError as error:
             at = "" if error.position is None else f" at character {error.position + 1}"
             raise ProjectionError(f"{self.where}: `{_short(source)}` is not JSONata: {error}{at}") from error
@@ -264,7 +268,7 @@ class Template:
 
     def apply(self, value: Any = None, bindings: Map[str, Any] | None = None) -> Any:
         """The object, or what the one expression gives. Raises as `Mapping.apply`."""
-        result = _fill(self._node, value, bindings)
+        result = _fill(self._node, *_exact_all(value, bindings))
         return {} if result is UNDEFINED and isinstance(self._node, dict) else result
 
     def leaves(self) -> tuple[tuple[tuple[str, ...], Mapping], ...]:
@@ -275,10 +279,10 @@ class Template:
 _Node: TypeAlias = "Mapping | dict[str, _Node]"
 
 
-def _fill(node: _Node, value: Any, bindings: Map[str, Any] | None) -> Any:
+def _fill(node: _Node, context: Any, bound: dict[str, Any] | None) -> Any:
     if isinstance(node, Mapping):
-        return node.apply(value, bindings)
-    filled = {name: item for name, part in node.items() if (item := _fill(part, value, bindings)) is not UNDEFINED}
+        return node._evaluate(context, bound)  # pyright: ignore[reportPrivateUsage]
+    filled = {name: item for name, part in node.items() if (item := _fill(part, context, bound)) is not UNDEFINED}
     return filled or UNDEFINED
 
 
@@ -305,6 +309,16 @@ def exact(value: Any) -> Any:
         new_items = [exact(item) for item in items]
         return new_items if any(new is not old for new, old in zip(new_items, items, strict=True)) else items
     return value
+
+
+def _exact_all(value: Any, bindings: Map[str, Any] | None) -> tuple[Any, dict[str, Any] | None]:
+    try:
+        context = exact(value)
+        if not bindings:
+            return context, None
+        return context, {name: context if item is value else exact(item) for name, item in bindings.items()}
+    except RecursionError as error:
+        raise Internal("a value is nested too deep to be mapped") from error
 
 
 def _exactly(function: Function) -> Function:

@@ -87,7 +87,7 @@ class Call:
         return structured
 
     def check(self, data: Any, bindings: Map[str, Any]) -> None:
-        """Raises the first failure that the step's data shows (for a step with `each`, its whole list)."""
+        """Raises the first failure that the data shows (with `each`, the whole list of `{item, answer}`)."""
         for when, rule in self.fails:
             if when.test(data, bindings):
                 raise failure(rule.code, rule.message, {"tool": self.tool})

@@ -1,22 +1,23 @@
 """Puts a runtime behind the official SDK's servers: `MCPServer`, the low-level `Server`, and FastMCP.
 
 One middleware on the wire does it, the same for all three: it answers `tools/call` for our tools, adds them to
-`tools/list`, and adds the declarations to `initialize` and `server/discover`. So schemas arrive exactly as the profile has
-them (FastMCP inlines references, the SDK derives schemas from signatures), arguments aren't validated by an SDK whose
-error repeats them, and the old era gets the `extensions` that its filter would drop.
+`tools/list`, and adds the declarations to `initialize` and `server/discover`. So schemas arrive exactly as the profile
+has them (FastMCP inlines references, the SDK derives schemas from signatures), arguments aren't validated by an SDK
+whose error repeats them, and the old era gets the `extensions` that its filter would drop.
 `Server.middleware` is marked provisional in the SDK; what depends on it stands in this module only, pinned to a minor.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 from pydantic_core import to_json
 
-from hotplug.errors import ConfigError, HotplugError
+from hotplug.errors import ConfigError, HotplugError, Unavailable
 from hotplug.profile import Profile
 from hotplug.serve.provider import Provider
 from hotplug.serve.runtime import Answer, Runtime
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["Attached", "attach", "principal_of"]
 
 _MODERN_SINCE: Final = "2026-07-28"
+_INTERNAL_ERROR: Final = -32603
+
+_log = logging.getLogger(__name__)
 
 
 class Attached:
@@ -37,14 +41,21 @@ class Attached:
         runtime: What answers.
         principal: Says on whose behalf a request is made; by default everybody who connects is one principal, except
             where the transport authenticates (then the token's client and subject).
+        own_tools: Lists the server's own tools, where it can be asked.
     """
 
-    def __init__(self, runtime: Runtime, principal: Callable[[Any], str] | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        principal: Callable[[Any], str] | None = None,
+        own_tools: Callable[[], Awaitable[Iterable[Any]]] | None = None,
+    ) -> None:
         self.runtime = runtime
+        self._own_tools = own_tools
         self._principal = principal or principal_of
         self._listed: list[dict[str, Any]] | None = None
         self._lock = anyio.Lock()
-        self._opened: Any = None
+        self._opened = False
 
     async def middleware(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """`(ctx, call_next) -> result`, as the SDK calls it for each message."""
@@ -53,24 +64,10 @@ class Attached:
             params = cast("Mapping[str, Any]", ctx.params or {})
             name = params.get("name")
             if isinstance(name, str) and (name in self.runtime.bound or name in self.runtime.missing):
-                await self._open()
-                answer = await self.runtime.call(
-                    name,
-                    params.get("arguments"),
-                    meta=cast("Mapping[str, Any]", params.get("_meta") or {}),
-                    principal=self._principal(ctx),
-                )
-                return _result(answer, modern=_modern(ctx))
+                return _result(await self._answer(name, params, ctx), modern=_modern(ctx))
         result = await call_next(ctx)
-        if method == "tools/list" and not (ctx.params or {}).get("cursor"):
-            body = dict(cast("dict[str, Any]", result))
-            if self._listed is None:
-                self._listed = [tool.listed() for tool in self.runtime.tools.values()]
-            theirs = cast("list[dict[str, Any]]", body.get("tools", []))
-            taken = [tool["name"] for tool in theirs if tool.get("name") in self.runtime.tools]
-            if taken:
-                raise HotplugError(f"the server has tools of its own called {', '.join(taken)}", hint="rename them")
-            return {**body, "tools": [*self._listed, *theirs]}
+        if method == "tools/list":
+            return self._list(cast("dict[str, Any]", result), first=not (ctx.params or {}).get("cursor"))
         if method in {"initialize", "server/discover"}:
             return self._declare(cast("dict[str, Any]", result), legacy=method == "initialize")
         return result
@@ -84,24 +81,72 @@ class Attached:
         capabilities.setdefault("tools", {})
         return {**result, "capabilities": capabilities}
 
+    async def _answer(self, name: str, params: Mapping[str, Any], ctx: Any) -> Answer:
+        try:
+            await self._open()
+        except HotplugError as error:
+            return Answer(Unavailable(str(error)).as_wire(), is_error=True)
+        except Exception as error:
+            # Its text may repeat anything, and the SDK would hand it on.
+            _log.error("the server behind %s can't be opened (%s)", name, type(error).__name__)
+            failed = Unavailable(f"the server behind {name} can't be opened ({type(error).__name__})")
+            return Answer(failed.as_wire(), is_error=True)
+        return await self.runtime.call(
+            name,
+            params.get("arguments"),
+            meta=cast("Mapping[str, Any]", params.get("_meta") or {}),
+            principal=self._principal(ctx),
+        )
+
+    def _list(self, result: dict[str, Any], *, first: bool) -> dict[str, Any]:
+        theirs = cast("list[dict[str, Any]]", result.get("tools", []))
+        try:
+            self.check_names(tool.get("name") for tool in theirs)
+        except ConfigError as error:
+            from mcp import MCPError
+
+            raise MCPError(code=_INTERNAL_ERROR, message=str(error)) from None
+        if not first:
+            return result
+        if self._listed is None:
+            self._listed = [tool.listed() for tool in self.runtime.tools.values()]
+        return {**result, "tools": [*self._listed, *theirs]}
+
+    def check_names(self, names: Iterable[Any]) -> None:
+        """Refuse tools of the server's own that are called as a part is.
+
+        Raises:
+            ConfigError: There is one.
+        """
+        taken = sorted({name for name in names if name in self.runtime.bound or name in self.runtime.missing})
+        if taken:
+            raise ConfigError(
+                f"the server has tools of its own that are called as parts are: {', '.join(taken)}",
+                hint="rename them: which of the two was meant could not be told",
+            )
+
     async def _open(self) -> None:
         """Open the providers with the first call, for servers whose life isn't ours; see `opened`."""
-        if self._opened is None:
-            async with self._lock:
-                if self._opened is None:
-                    for provider in self.runtime.providers:
-                        await provider.aopen()
-                    self._opened = True
+        if self._opened:
+            return
+        async with self._lock:
+            if self._opened:
+                return
+            if self._own_tools is not None:
+                self.check_names(getattr(tool, "name", None) for tool in await self._own_tools())
+            for provider in self.runtime.providers:
+                await provider.aopen()
+            self._opened = True
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Attached]:
+    async def opened(self) -> AsyncGenerator[Attached]:
         """The providers opened now and closed at the end: put it into the server's lifespan."""
         async with self.runtime.opened():
             self._opened = True
             try:
                 yield self
             finally:
-                self._opened = None
+                self._opened = False
 
 
 def attach(
@@ -122,7 +167,8 @@ def attach(
         principal: Says on whose behalf a request is made; see `Attached`.
 
     Raises:
-        ConfigError: It is no server of these kinds, or it has no name to keep a store under.
+        ConfigError: It is no server of these kinds, or has a tool that is called as a part is (one that is added later
+            is refused when tools are listed).
     """
     chain = _chain(server)
     name = str(getattr(server, "name", "") or "")
@@ -131,7 +177,10 @@ def attach(
 
         store = default_store(name)
     runtime = Runtime(*servers, store=store, identity=identity or name, name=name)
-    attached = Attached(runtime, principal)
+    attached = Attached(runtime, principal, getattr(server, "list_tools", None))
+    manager = getattr(server, "_tool_manager", None)  # an MCPServer's, which can be asked without waiting
+    if manager is not None:
+        attached.check_names(tool.name for tool in manager.list_tools())
     chain.append(attached.middleware)
     return attached
 

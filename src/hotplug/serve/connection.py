@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,13 +21,14 @@ from hotplug.catalog.connection import (
 )
 from hotplug.errors import NotFound
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense
+from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
 from hotplug.serve.provider import Memory, ProjectionRef
 
 if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
 
-__all__ = ["ConnectionParts"]
+__all__ = ["ConnectionParts", "without_of"]
 
 _LONGEST_BUDGET_MS: Final = 600_000
 
@@ -77,7 +78,7 @@ class ConnectionParts:
     def _describe(self) -> Described:
         providers = self._runtime.providers
         missing = [
-            MissingPart(part=part.name, without=part.flags.without or _of_facet(provider.definition, part))
+            MissingPart(part=part.name, without=without_of(part, [provider.definition]))
             for provider in providers
             for part in provider.definition.all_parts.values()
             if part.kind != "event" and part.name not in provider.implemented
@@ -103,7 +104,7 @@ class ConnectionParts:
             opened_at=_now(),
             opened=now,
             deadline=now + min(budget_ms, _LONGEST_BUDGET_MS) / 1000,
-            first=self.events._count + 1,  # pyright: ignore[reportPrivateUsage]  # the log's own count
+            first=self.events.count + 1,
         )
         self.events.windows[window.id] = window
         return WindowOpened(window=window.id, cursor=await self.events.here())
@@ -126,7 +127,8 @@ class ConnectionParts:
             opened_at=window.opened_at,
             closed_at=_now(),
             coverage=Coverage(
-                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None, senses=senses
+                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None,
+                senses=senses,
             ),
         )
 
@@ -137,6 +139,7 @@ class ConnectionParts:
             where=arguments.get("where"),
             wait_ms=arguments.get("wait_ms", 0),
             limit=arguments.get("limit", 100),
+            principal=current_call().principal,
         )
         return Events(
             events=[EventRecord.model_validate(one) for one in page.events],
@@ -145,9 +148,12 @@ class ConnectionParts:
         )
 
 
-def _of_facet(definition: Definition, part: Part) -> str | None:
-    facet = definition.facets.get(part.flags.facet or "")
-    return facet.without if facet else None
+def without_of(part: Part, definitions: Sequence[Definition]) -> str | None:
+    """What a user loses without a part: as it says itself, or as its facet says."""
+    if part.flags.without:
+        return part.flags.without
+    facets = (one.all_facets.get(part.flags.facet or "") for one in definitions if part.name in one.all_parts)
+    return next((facet.without for facet in facets if facet), None)
 
 
 def _now() -> str:

@@ -59,6 +59,7 @@ class EventLog:
     live: deque[tuple[int, dict[str, Any]]] = field(default_factory=lambda: deque(maxlen=_LIVE_KEPT))
     windows: dict[str, Window] = field(default_factory=dict[str, Window])
     _count: int = 0
+    _lost: int = 0
     _bell: anyio.Event | None = None
 
     @property
@@ -72,7 +73,9 @@ class EventLog:
         async def emit(event: Event) -> None:
             flags = type(event).part
             if flags is None:
-                raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
+                raise HotplugError(
+                    f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes"
+                )
             try:
                 call: Call | None = current_call()
             except HotplugError:
@@ -86,22 +89,19 @@ class EventLog:
         return emit
 
     def record(self, event: Event, call: Call | None, *, provider: Provider | None = None) -> dict[str, Any]:
-        """The event as `connection.events` gives it."""
+        """The event as it is kept: with the server's handles, which `shown` seals for whoever reads it."""
         flags = type(event).part
         if flags is None or flags.name is None:
             raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
         owner = provider or next(
             (one for one in self.runtime.providers if flags.name in one.definition.all_parts), self.runtime.providers[0]
         )
-        part = owner.definition.all_parts[flags.name]
-        payload = cast("dict[str, Any]", part.output.write(event, refs=self.runtime.seal(call.principal if call else "local")))
-        summary = getattr(event, "summary", None)
+        payload = cast("dict[str, Any]", owner.definition.all_parts[flags.name].output.write(event))
         record: dict[str, Any] = {
             "id": f"ev_{secrets.token_urlsafe(12)}",
             "type": flags.name,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "sense": flags.sense or "state",
-            "summary": str(summary()) if callable(summary) else flags.name,
             "payload": payload,
             "instance": owner.instance,
         }
@@ -109,25 +109,54 @@ class EventLog:
             record["actionId"] = call.action_id
         return record
 
+    def shown(self, record: Mapping[str, Any], principal: str) -> dict[str, Any]:
+        """The event as `connection.events` gives it: refs are those of who reads, in the summary too."""
+        part = next(
+            (
+                one.definition.all_parts[record["type"]]
+                for one in self.runtime.providers
+                if record["type"] in one.definition.all_parts
+            ),
+            None,
+        )
+        if part is None:  # an older build of the server had this kind
+            return {**record, "summary": record["type"]}
+        event = part.output.read(record["payload"], strict=False)
+        payload = cast("dict[str, Any]", part.output.write(event, refs=self.runtime.seal(principal)))
+        summary = getattr(part.output.read(payload, strict=False), "summary", None)
+        return {**record, "payload": payload, "summary": str(summary()) if callable(summary) else record["type"]}
+
     def add_live(self, record: Mapping[str, Any]) -> None:
         """Keep a live event if a window is open; it is nobody's otherwise."""
         self._count += 1
         if self.windows:
             if len(self.live) == _LIVE_KEPT:
-                oldest = self.live[0][0]
+                self._lost = self.live[0][0]
                 for window in self.windows.values():
-                    window.lost = window.lost or window.first <= oldest
+                    window.lost = window.lost or window.first <= self._lost
             self.live.append((self._count, dict(record)))
         if self._bell is not None:
             self._bell.set()
             self._bell = None
+
+    @property
+    def count(self) -> int:
+        """How many live events there have been in this process."""
+        return self._count
 
     async def here(self) -> str:
         """The cursor after everything that has happened so far."""
         return self._cursor(await self.runtime.store.end_of_events(self.stream), self._count)
 
     async def after(
-        self, cursor: str | None, *, types: list[str] | None, where: Mapping[str, Any] | None, wait_ms: int, limit: int
+        self,
+        cursor: str | None,
+        *,
+        types: list[str] | None,
+        where: Mapping[str, Any] | None,
+        wait_ms: int,
+        limit: int,
+        principal: str = "local",
     ) -> Page:
         """Events after a cursor; without one, durable events from the oldest kept and live ones from now on.
 
@@ -135,30 +164,42 @@ class EventLog:
             InvalidArgument: The cursor isn't one of this stream's.
         """
         durable, live, epoch = self._read(cursor)
-        with anyio.move_on_after(wait_ms / 1000):
-            while True:
-                page = await self._page(durable, live, epoch, types, where, limit)
-                if page.events or page.missed or not wait_ms:
-                    return page
-                await self._changed(durable, wait_ms / 1000)
-        return await self._page(durable, live, epoch, types, where, limit)
+        # Only who asks for live events can have missed those of a process that is gone.
+        gone = epoch not in {"", self.epoch} and self._has_live(types)
+        deadline = anyio.current_time() + wait_ms / 1000
+        while True:
+            kept = await self.runtime.store.events_after(self.stream, durable, limit=limit, types=types)
+            fresh = [(at, one) for at, one in self.live if at > live][: max(0, limit - len(kept.events))]
+            matching = [one for _, one in fresh if not types or one["type"] in types]
+            shown = [self.shown(one, principal) for one in (*kept.events, *matching)]
+            events = [one for one in shown if _fits(one, where)]
+            missed = kept.missed or gone or (live < self._lost and self._has_live(types))
+            # What was looked at and isn't wanted is not looked at again.
+            durable = kept.cursor
+            live = fresh[-1][0] if fresh else max(live, self._count if len(kept.events) < limit else live)
+            left = deadline - anyio.current_time()
+            if events or missed or left <= 0:
+                return Page(events, self._cursor(durable, live), missed)
+            if len(kept.events) < limit:
+                with anyio.move_on_after(left):
+                    await self._changed(durable, live, left)
 
-    async def _page(
-        self, durable: str | None, live: int, epoch: str, types: list[str] | None, where: Mapping[str, Any] | None, limit: int
-    ) -> Page:
-        kept = await self.runtime.store.events_after(self.stream, durable, limit=limit, types=types)
-        fresh = [(at, one) for at, one in self.live if at > live][: max(0, limit - len(kept.events))]
-        matching = [one for _, one in fresh if not types or one["type"] in types]
-        events = [one for one in (*kept.events, *matching) if _fits(one, where)]
-        end = fresh[-1][0] if fresh else max(live, self._count if len(kept.events) < limit else live)
-        missed = kept.missed or (epoch not in {"", self.epoch})
-        return Page(events, self._cursor(kept.cursor, end), missed)
+    def _has_live(self, types: list[str] | None) -> bool:
+        """Whether kinds that are asked for, or any where none is named, are live ones."""
+        return any(
+            part.kind == "event" and part.flags.replay == "live" and (types is None or part.name in types)
+            for provider in self.runtime.providers
+            for part in provider.definition.all_parts.values()
+        )
 
-    async def _changed(self, durable: str | None, timeout: float) -> None:  # noqa: ASYNC109  # a wait, not a cancellation
+    async def _changed(self, durable: str, live: int, timeout: float) -> None:  # noqa: ASYNC109  # a wait, not a cancellation
+        """Wait for anything after a place."""
+        if self._count > live:
+            return
         bell = self._bell = self._bell or anyio.Event()
         async with anyio.create_task_group() as tasks:
 
-            async def live() -> None:
+            async def rung() -> None:
                 await bell.wait()
                 tasks.cancel_scope.cancel()
 
@@ -166,7 +207,7 @@ class EventLog:
                 await self.runtime.store.wait_for_event(self.stream, durable, timeout)
                 tasks.cancel_scope.cancel()
 
-            tasks.start_soon(live)
+            tasks.start_soon(rung)
             tasks.start_soon(stored)
 
     def _cursor(self, durable: str | None, live: int) -> str:
@@ -177,7 +218,7 @@ class EventLog:
             return None, self._count, ""
         try:
             durable, live, epoch = json.loads(cursor)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise InvalidArgument(f"{cursor[:60]!r} is no cursor of this server", hint="use one that it gave") from None
         if not isinstance(live, int) or not isinstance(epoch, str) or not isinstance(durable, str | None):
             raise InvalidArgument(f"{cursor[:60]!r} is no cursor of this server", hint="use one that it gave")

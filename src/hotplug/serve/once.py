@@ -8,24 +8,25 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from hotplug.errors import CanonicalError, InvalidArgument
-from hotplug.profile import Part
 from hotplug.profile.canonical import canonical
 
 __all__ = ["argument_digest"]
 
 
-def argument_digest(key: bytes, part: Part, arguments: Mapping[str, Any], instance: Any) -> str:
-    """`sha256:<hex>` over arguments and instance, sensitive values by keyed hash (they could be guessed from a plain one).
+def argument_digest(key: bytes, hidden: frozenset[str], arguments: Mapping[str, Any], instance: str) -> str:
+    """`sha256:<hex>` over arguments and instance, sensitive values by keyed hash: a plain one could be guessed from.
+
+    Args:
+        hidden: Names of the sensitive arguments.
 
     Raises:
         InvalidArgument: The arguments have no canonical form: a number too large for JSON, half a surrogate pair.
     """
-    hidden = part.sensitive
-    body = {"arguments": _hide(key, arguments, hidden) if hidden else arguments, "instance": instance}
     try:
+        body = {"arguments": _hide(key, arguments, hidden) if hidden else arguments, "instance": instance}
         return f"sha256:{hashlib.sha256(canonical(body)).hexdigest()}"
     except CanonicalError as error:
-        raise InvalidArgument(str(error)) from None
+        raise InvalidArgument(f"the arguments have no canonical form: {error.message}") from None
 
 
 def _hide(key: bytes, value: Any, hidden: frozenset[str]) -> Any:

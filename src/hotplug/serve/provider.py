@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
@@ -104,7 +105,8 @@ class Provider(Protocol):
 class NativeProvider:
     """A native server's instance, one profile of it.
 
-    The instance may have `title`, `instance`, `senses`, `determinism`, `commits_with_store`, and async `aopen`/`aclose`.
+    The instance may have `title`, `instance`, `senses`, `determinism`, `commits_with_store`, `file`, and async
+    `aopen`/`aclose`.
     """
 
     server: Profile
@@ -149,6 +151,11 @@ class NativeProvider:
         return bool(getattr(self.server, "commits_with_store", False))
 
     @property
+    def file(self) -> Path | None:
+        """The database file with the server's tables, where it says one: effects commit together with a store in it."""
+        return cast("Path | None", getattr(self.server, "file", None))
+
+    @property
     def notes(self) -> Mapping[str, Any]:
         return {}
 
@@ -183,5 +190,3 @@ def providers_of(servers: Sequence[Profile | Provider]) -> list[Provider]:
         else:
             found.append(server)
     return found
-
-

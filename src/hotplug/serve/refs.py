@@ -80,6 +80,4 @@ def _text(value: bytes) -> str:
 
 def _foreign(kind: str, ref: str) -> NotFound:
     shown = ref if len(ref) <= 60 else ref[:60] + "…"
-    return NotFound(
-        f"{shown!r} is no {kind} of this server", hint="use a ref exactly as this server gave it"
-    )
+    return NotFound(f"{shown!r} is no {kind} of this server", hint="use a ref exactly as this server gave it")

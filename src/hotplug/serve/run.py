@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ def build(
     holder: list[Attached] = []
 
     @asynccontextmanager
-    async def lifespan(server: Any) -> AsyncIterator[None]:
+    async def lifespan(server: Any) -> AsyncGenerator[None]:
         async with holder[0].opened():
             yield None
 
@@ -76,7 +76,7 @@ def run(
     async def http() -> None:
         import uvicorn
 
-        app = server.streamable_http_app()
+        app = server.streamable_http_app(host=host)
         # h11: httptools keeps trailing blanks of header values, which RFC 9110 strips.
         config = uvicorn.Config(app, host=host, port=port, log_level="warning", http="h11")
         async with attached.runtime.store:

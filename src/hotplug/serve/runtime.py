@@ -9,11 +9,12 @@ import logging
 import secrets
 import sqlite3
 import traceback
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, cast
 
 import anyio
@@ -22,27 +23,40 @@ from hotplug.declare import Card, Declaration
 from hotplug.errors import (
     Conflict,
     ConnectionFailed,
+    Disconnected,
     Guarded,
     HotplugError,
     InDoubt,
     Internal,
     InvalidArgument,
+    StoreError,
     Timeout,
     Undeclared,
     Unsupported,
 )
-from hotplug.profile import Event, Extension, Model, Part, Profile, Receipt, without_nulls
-from hotplug.profile.compare import restrict
-from hotplug.profile.schema import error_or, fields_of_facets
+from hotplug.profile import Event, Model, Part, Profile, Receipt, without_nulls
+from hotplug.profile.compare import restrict, rewrite
+from hotplug.profile.contract import Extra
+from hotplug.profile.schema import error_or, fields_of_facets, sensitive_fields
 from hotplug.serve.call import Call, ended, running
-from hotplug.serve.connection import ConnectionParts
+from hotplug.serve.connection import ConnectionParts, without_of
 from hotplug.serve.once import argument_digest
 from hotplug.serve.provider import Memory, Provider, providers_of
 from hotplug.serve.refs import Seal
 from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
 from hotplug.store import InDoubt as StillInDoubt
 
-__all__ = ["AUTHORIZED_META", "INSTANCE_META", "KEY_META", "MEMBER_META", "NOTES_META", "Answer", "Bound", "Runtime", "Tool"]
+__all__ = [
+    "AUTHORIZED_META",
+    "INSTANCE_META",
+    "KEY_META",
+    "MEMBER_META",
+    "NOTES_META",
+    "Answer",
+    "Bound",
+    "Runtime",
+    "Tool",
+]
 
 AUTHORIZED_META: Final = "tools.noetic/authorized"
 INSTANCE_META: Final = "tools.noetic/instance"
@@ -103,6 +117,65 @@ class Bound:
         paths = fields_of_facets(self.part.input.schema)
         return {path: facet for path, facet in paths.items() if facet not in self.provider.facets}
 
+    @cached_property
+    def extras(self) -> Mapping[str, Extra]:
+        """What the server's extensions add to the part, by extension."""
+        found = {one.id: one.extras.get(self.part.name) for one in self.provider.extensions}
+        return {id_: extra for id_, extra in found.items() if extra is not None}
+
+    @cached_property
+    def sensitive(self) -> frozenset[str]:
+        """Names of arguments, those of extensions too, whose values must never be shown."""
+        return self.part.sensitive.union(*(sensitive_fields(one.shape.schema) for one in self.extras.values()))
+
+    def check_facets(self, given: Mapping[str, Any]) -> None:
+        """Refuse arguments of facets that aren't offered.
+
+        Raises:
+            Unsupported: There is one.
+        """
+        for path, facet in self.undeclared.items():
+            if _has(given, path):
+                raise Unsupported(
+                    f"{path} belongs to the facet {facet!r}, which this server doesn't offer",
+                    details={"argument": path, "facet": facet, "lost": [path.rpartition(".")[2]]},
+                )
+
+    def read_extras(self, extras: Any, seal: Seal) -> dict[str, Model]:
+        """The arguments of extensions, `ext` of the call.
+
+        Raises:
+            InvalidArgument: They don't fit.
+            Unsupported: One is of an extension that the server doesn't offer, or that adds nothing here.
+        """
+        if extras is None:
+            return {}
+        if not isinstance(extras, dict):
+            raise InvalidArgument("ext is no object", hint="give it as {<extension id>: {…}}")
+        found: dict[str, Model] = {}
+        for id_, values in cast("dict[str, Any]", extras).items():
+            extra = self.extras.get(id_)
+            if extra is None:
+                raise Unsupported(f"this server doesn't offer {id_} on {self.part.name}", details={"extension": id_})
+            try:
+                found[id_] = extra.shape.read(values, refs=seal)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"ext.{id_}: {error.message}", details=error.details) from None
+        return found
+
+    @cached_property
+    def tool(self) -> Tool:
+        """The part as a tool."""
+        part, facets = self.part, self.provider.facets
+        return Tool(
+            name=part.name,
+            description=part.description,
+            input_schema=_with_extras(cast("dict[str, Any]", restrict(part.input.schema, facets)), self.extras),
+            output_schema=error_or(cast("dict[str, Any]", restrict(part.output.schema, facets))),
+            annotations=_annotations(part),
+            meta={MEMBER_META: self.member},
+        )
+
 
 class Runtime:
     """Serves profiles from providers.
@@ -130,12 +203,14 @@ class Runtime:
                 self.bound[bound.part.name] = bound
             provider.join(self.connection.events.emitter(provider), memory)
         known: dict[str, Part] = {}
-        for provider in self.providers:
+        for provider in (*self.providers, self.connection):
             known.update(provider.definition.all_parts)
-        self.missing = {name: part for name, part in known.items() if name not in self.bound}
+            for extension in provider.extensions:
+                known.update(extension.parts)
+        self.missing = {name: part for name, part in known.items() if name not in self.bound and part.kind != "event"}
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[Runtime]:
+    async def opened(self) -> AsyncGenerator[Runtime]:
         """The runtime with its providers opened; they are closed at the end, the store is not."""
         opened: list[Provider] = []
         try:
@@ -151,7 +226,7 @@ class Runtime:
     @cached_property
     def tools(self) -> Mapping[str, Tool]:
         """The tools by name, in the order of the profiles."""
-        return {name: _tool(bound) for name, bound in self.bound.items()}
+        return {name: bound.tool for name, bound in self.bound.items()}
 
     @cached_property
     def declaration(self) -> Declaration:
@@ -210,23 +285,22 @@ class Runtime:
         if not isinstance(arguments, dict):
             raise InvalidArgument(f"arguments are {type(arguments).__name__}, not an object", hint="give them by name")
         given = cast("dict[str, Any]", without_nulls(arguments))
-        ext = self._extras(provider, part, given)
-        for path, facet in bound.undeclared.items():
-            if _has(given, path):
-                raise Unsupported(
-                    f"{path} belongs to the facet {facet!r}, which this server doesn't offer",
-                    details={"argument": path, "facet": facet, "lost": [path.rpartition(".")[2]]},
-                )
+        extras = given.pop("ext", None) if bound.extras else None
+        bound.check_facets(given)
         if part.flags.guarded and bound.member not in _members(meta.get(AUTHORIZED_META)):
             raise Guarded(f"{part.name} is destructive or costly, and this call carries no authorisation for it")
         notes: list[str] = []
         seal = self.seal(principal)
-        parsed = (
+        ext = bound.read_extras(extras, seal)
+        parsed = cast(
+            "Mapping[str, Any]",
             part.input.read(given, refs=seal, notes=notes)
             if provider.takes == "typed"
-            else part.input.wire(given, refs=seal, notes=notes)
+            else part.input.wire(given, refs=seal, notes=notes),
         )
-        keywords = parsed if isinstance(parsed, dict) else {}
+        if notes:
+            given = cast("dict[str, Any]", part.input.settled(given))
+            bound.check_facets(given)
         call = Call(
             part=part,
             principal=principal,
@@ -237,11 +311,10 @@ class Runtime:
             notes=notes,
         )
         if call.key is None:
-            content = await self._do(bound, call, keywords)
-            if call.action_id is not None:
-                await self.store.add_receipt(_receipt(call))
-            return Answer(content, meta={NOTES_META: notes} if notes else None)
-        return await self._once(bound, call, keywords, given, meta.get(INSTANCE_META))
+            return await self._unkeyed(bound, call, parsed)
+        if extras is not None:
+            given = {**given, "ext": extras}
+        return await self._once(bound, call, parsed, given)
 
     def _find(self, name: str) -> Bound:
         bound = self.bound.get(name)
@@ -250,8 +323,9 @@ class Runtime:
         part = self.missing.get(name)
         if part is None:
             raise Undeclared(f"there is no part {name!r} in what this server declares")
+        lost = without_of(part, [one.definition for one in (*self.providers, self.connection)])
         raise Unsupported(
-            f"this server doesn't offer {name}" + (f": {part.flags.without}" if part.flags.without else ""),
+            f"this server doesn't offer {name}" + (f": {lost}" if lost else ""),
             details={"part": name, **({"facet": part.flags.facet} if part.flags.facet else {})},
         )
 
@@ -259,42 +333,38 @@ class Runtime:
         if instance is None or provider is self.connection:
             return
         if instance != provider.instance:
-            raise InvalidArgument(
-                f"there is no instance {instance!r} here", details={"instances": [provider.instance]}
-            )
+            raise InvalidArgument(f"there is no instance {instance!r} here", details={"instances": [provider.instance]})
 
-    def _extras(self, provider: Provider, part: Part, given: dict[str, Any]) -> dict[str, Model]:
-        extras = given.pop("ext", None)
-        if extras is None:
-            return {}
-        if not isinstance(extras, dict):
-            raise InvalidArgument("ext is no object", hint="give it as {<extension id>: {…}}")
-        known: dict[str, type[Extension]] = {one.id: one for one in provider.extensions}
-        found: dict[str, Model] = {}
-        for id_, values in cast("dict[str, Any]", extras).items():
-            extension = known.get(id_)
-            extra = extension.extras.get(part.name) if extension else None
-            if extra is None:
-                raise Unsupported(f"this server doesn't offer {id_} on {part.name}", details={"extension": id_})
-            from hotplug.profile import TypedShape
-
-            found[id_] = TypedShape(extra.model).read(values)
-        return found
+    async def _unkeyed(self, bound: Bound, call: Call, arguments: Mapping[str, Any]) -> Answer:
+        """An intention of its own: done, not remembered."""
+        try:
+            content = await self._do(bound, call, arguments)
+        except ConnectionFailed:
+            raise
+        except Exception as error:
+            if call.action_id is None:
+                raise
+            _log.error("%s failed: %s", call.part.name, _without_values(error))
+            raise _unexpected(call.part.name, error, state="unknown") from None
+        if call.action_id is not None:
+            await self.store.add_receipt(_receipt(call))
+        return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
 
     async def _do(self, bound: Bound, call: Call, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Do the work and give its outcome as JSON."""
         token = running(call)
+        limit = call.part.flags.timeout_ms
         try:
-            limit = call.part.flags.timeout_ms
-            with anyio.move_on_after(limit / 1000 if limit else None) as scope:
+            with anyio.move_on_after(limit / 1000 if limit else None):
                 result = await bound.provider.invoke(call.part, arguments)
                 return call.outcome or self._outcome(call, result)
         finally:
             ended(token)
-        if scope.cancelled_caught:
-            state = {"state": "unknown"} if call.part.flags.effects else {}
-            raise Timeout(f"{call.part.name} took longer than {limit} ms", details=state)
-        raise Internal(f"{call.part.name} ended without an outcome")
+        if call.outcome is not None:
+            # It was too late, and yet it was done: it is committed with its outcome.
+            return call.outcome
+        state = {"state": "unknown"} if call.part.flags.effects else {}
+        raise Timeout(f"{call.part.name} took longer than {limit} ms", details=state)
 
     def _outcome(self, call: Call, result: Any) -> dict[str, Any]:
         if call.action_id is not None:
@@ -316,15 +386,15 @@ class Runtime:
             return cast("dict[str, Any]", call.part.output.write(result, refs=self.seal(call.principal)))
         except InvalidArgument as error:
             state = {"state": "unknown"} if call.part.flags.effects else {}
-            raise Internal(f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state) from None
+            raise Internal(
+                f"{call.part.name} answered what its profile doesn't allow: {error.message}", details=state
+            ) from None
 
-    async def _once(
-        self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any], instance: Any
-    ) -> Answer:
+    async def _once(self, bound: Bound, call: Call, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Answer:
         """Do it once: `wire`, "Receipts, and doing it once"."""
-        digest = argument_digest(self.store.sealing_key(), call.part, given, instance)
+        digest = argument_digest(self.store.sealing_key(), bound.sensitive, given, bound.provider.instance)
         key = cast("str", call.key)
-        atomic = bound.provider.atomic and hasattr(self.store, "finish_in")
+        atomic = self._commits_together(bound.provider)
         begun = await self.store.begin(call.principal, bound.member, key, digest, atomic=atomic)
         if isinstance(begun, InFlight):
             begun = await self.store.wait(begun, _WAIT_FOR_TWIN)
@@ -355,26 +425,53 @@ class Runtime:
     ) -> Answer:
         if atomic:
             call.commit = lambda call, connection, result, events: self._commit(call, connection, result, events, token)
+        content: dict[str, Any] = {}
         # What was begun is brought to its end even if the caller is gone by then: a half-done record would be in doubt.
         with anyio.CancelScope(shield=True):
             try:
                 content = await self._do(bound, call, arguments)
-            except ConnectionFailed as error:
-                if error.details.get("state") == "unknown" or isinstance(error, Internal):
-                    await self.store.finish(token, error.as_wire(), is_error=True)
-                else:
-                    await self.store.forget(token)
-                raise
             except BaseException as error:
-                if isinstance(error, Exception):
-                    failed = _unexpected(call.part.name, error, state="unknown")
-                    await self.store.finish(token, failed.as_wire(), is_error=True)
-                else:
-                    await self.store.abandon(token)
+                if await self._was_done(call, error, token):
+                    return Answer(cast("dict[str, Any]", call.outcome))
                 raise
             if call.outcome is None:
                 await self.store.finish(token, content, receipt=_receipt(call))
         return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
+
+    async def _was_done(self, call: Call, error: BaseException, token: Token) -> bool:
+        """End the record of an attempt that failed, and say whether it had been ended with the effect already."""
+        try:
+            await self._end(call, error, token)
+        except StoreError:
+            if call.outcome is None or not isinstance(error, Exception):
+                raise error from None
+            return True
+        return False
+
+    async def _end(self, call: Call, error: BaseException, token: Token) -> None:
+        """End a record whose attempt failed: remember the failure where something may have been done, else forget."""
+        if not isinstance(error, Exception):
+            await self.store.abandon(token)
+            return
+        failed = error if isinstance(error, ConnectionFailed) else _unexpected(call.part.name, error, state="unknown")
+        if _may_be_done(failed):
+            failed.details.setdefault("state", "unknown")
+            await self.store.finish(token, failed.as_wire(), is_error=True)
+        else:
+            await self.store.forget(token)
+        if failed is not error:
+            _log.error("%s failed: %s", call.part.name, _without_values(error))
+            raise failed from None
+
+    def _commits_together(self, provider: Provider) -> bool:
+        """Whether a provider's effects can commit in one transaction with the store's records: they share a file."""
+        if not provider.atomic or not hasattr(self.store, "finish_in"):
+            return False
+        file: Path | None = getattr(provider, "file", None)
+        if file is None:
+            return True
+        kept: Path | None = getattr(self.store, "file", None)
+        return kept is not None and kept.exists() and file.exists() and kept.samefile(file)
 
     def _commit(
         self, call: Call, connection: sqlite3.Connection, result: Any, events: Sequence[Event], token: Token
@@ -403,21 +500,46 @@ def _bind(provider: Provider) -> list[Bound]:
     return found
 
 
-def _tool(bound: Bound) -> Tool:
-    part, facets = bound.part, bound.provider.facets
-    return Tool(
-        name=part.name,
-        description=part.description,
-        input_schema=restrict(part.input.schema, facets),
-        output_schema=error_or(restrict(part.output.schema, facets)),
-        annotations={
-            "readOnlyHint": not part.flags.effects,
-            "destructiveHint": part.flags.guarded or part.name.endswith(".delete"),
-            "idempotentHint": not part.flags.effects,
-            "openWorldHint": part.flags.effects,
-        },
-        meta={MEMBER_META: bound.member},
-    )
+def _annotations(part: Part) -> dict[str, bool]:
+    """Hints derived from the contract. What it doesn't say, whether an effect may destroy, is left out: the worse."""
+    hints = {
+        "readOnlyHint": not part.flags.effects,
+        "idempotentHint": not part.flags.effects,
+        "openWorldHint": part.flags.effects,
+    }
+    if not part.flags.effects or part.flags.guarded:
+        hints["destructiveHint"] = part.flags.effects or part.flags.guarded
+    return hints
+
+
+def _with_extras(schema: dict[str, Any], extras: Mapping[str, Extra]) -> dict[str, Any]:
+    """The input schema with what extensions add, under `ext`; definitions are lifted to the root under the id."""
+    if not extras:
+        return schema
+    properties: dict[str, Any] = {}
+    definitions = dict(schema.get("$defs", {}))
+    for id_, extra in extras.items():
+
+        def renamed(node: dict[str, Any], id_: str = id_) -> dict[str, Any]:
+            reference = node.get("$ref")
+            if isinstance(reference, str):
+                node["$ref"] = reference.replace("#/$defs/", f"#/$defs/{id_}.")
+            return node
+
+        body = cast("dict[str, Any]", rewrite(extra.shape.schema, renamed, negative=True))
+        definitions.update({f"{id_}.{name}": one for name, one in body.pop("$defs", {}).items()})
+        properties[id_] = body
+    ext = {"type": "object", "properties": properties, "additionalProperties": False}
+    found = {**schema, "properties": {**schema.get("properties", {}), "ext": ext}}
+    return {**found, "$defs": definitions} if definitions else found
+
+
+def _may_be_done(error: ConnectionFailed) -> bool:
+    """Whether something may have been done although the call failed."""
+    state = error.details.get("state")
+    if state is not None:
+        return state == "unknown"
+    return isinstance(error, Internal | InDoubt | Timeout | Disconnected)
 
 
 def _has(arguments: Any, path: str) -> bool:

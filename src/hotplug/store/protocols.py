@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -299,6 +300,11 @@ class CoCommitting(Store, Protocol):
     The tables must stand in the store's own file. An ATTACHed file won't do: SQLite commits attached WAL databases one
     after the other, so a kill in between keeps one half.
     """
+
+    @property
+    def file(self) -> Path | None:
+        """The database file, None in memory: where a backend's tables have to stand."""
+        ...
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """A write transaction on the store's own connection: commits at the end, rolls back on an exception.

@@ -319,7 +319,9 @@ class SqliteStore:
         """See `Store.recall`."""
 
         def work(connection: sqlite3.Connection) -> dict[str, Any] | None:
-            found = connection.execute("SELECT body FROM store_memory WHERE scope = ? AND name = ?", (scope, name)).fetchone()
+            found = connection.execute(
+                "SELECT body FROM store_memory WHERE scope = ? AND name = ?", (scope, name)
+            ).fetchone()
             return json.loads(found[0]) if found else None
 
         return await self._soon(work, write=False)
@@ -461,6 +463,11 @@ class SqliteStore:
             self._unrung.append(topic)
 
     # The store itself
+
+    @property
+    def file(self) -> Path | None:
+        """See `CoCommitting.file`."""
+        return self._path
 
     def sealing_key(self) -> bytes:
         """See `Store.sealing_key`."""

@@ -133,12 +133,20 @@ def new_record(uid: str, fields: Mapping[str, Any], now: datetime) -> EventRecor
 
 
 def _tidy(record: EventRecord) -> EventRecord:
-    """Without exceptions that say nothing: of an occurrence that the rules give anyway."""
-    empty = [at for at, override in record.overrides.items() if override == Override()]
-    if not empty:
+    """Without exceptions that say what is so anyway: iCalendar, which has whole events for them, couldn't tell."""
+    if not record.overrides:
         return record
-    given = record.series.given_among(empty)
-    return replace(record, overrides={at: each for at, each in record.overrides.items() if at not in given})
+    series = record.series
+    overrides = {
+        at: Override(
+            override.excluded,
+            None if override.when == series.at(at) else override.when,
+            {name: value for name, value in override.fields.items() if value != getattr(record, PLAIN[name])},
+        )
+        for at, override in record.overrides.items()
+    }
+    given = series.given_among(at for at, override in overrides.items() if override == Override())
+    return replace(record, overrides={at: each for at, each in overrides.items() if at not in given})
 
 
 def _check_series_start(start: str, when: When) -> None:

@@ -335,7 +335,11 @@ def read_when(
 
 def _bounded(when: When, start: str) -> When:
     try:
-        when.wire()
+        if isinstance(when, Zoned):
+            zone = ZoneInfo(when.zone)
+            _ = place(when.start, zone), place(when.end, zone)
+        else:
+            _ = when.local_end if isinstance(when, Floating) else when.after if isinstance(when, AllDay) else when.end
     except OverflowError:
         raise InvalidArgument(f"the event that starts {start!r} ends after the year 9999") from None
     return when

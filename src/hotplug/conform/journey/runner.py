@@ -122,7 +122,9 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
         if step.may_refuse == error.code:
             touched = await _untouched(step, bindings, witness, where)
             if touched.get("witnessed") is False:
-                return cell("failed", code=error.code, message="refused, but something was stored all the same", **touched)
+                return cell(
+                    "failed", code=error.code, message="refused, but something was stored all the same", **touched
+                )
             return cell("refused", code=error.code, message=_lost(error), **touched)
         status = "refused" if error.code in {"unsupported", "undeclared", "guarded", "permission_denied"} else "failed"
         return cell(status, code=error.code, message=str(error))
@@ -147,9 +149,7 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
     return cell("passed", yields=yields, witnessed=seen)
 
 
-async def _untouched(
-    step: Step, bindings: Mapping[str, Any], witness: Witness | None, where: str
-) -> dict[str, Any]:
+async def _untouched(step: Step, bindings: Mapping[str, Any], witness: Witness | None, where: str) -> dict[str, Any]:
     if step.untouched is None or witness is None:
         return {}
     stored = await witness.stored()

@@ -50,6 +50,7 @@ _VAGUE: Final = re.compile(
     r"Failed to (create event|update event|retrieve vevents from the CalDAV server|retrieve ETag for .*)\."
     r"|Event not found"
 )
+_MAY_BE_SENT: Final = re.compile(r"Failed to (create|update) event")
 _NO_CONNECTION: Final = re.compile(r"connect E|getaddrinfo")
 _ZONES: Final = timedelta(hours=14)
 _FACT: Final = ("title", "description", "location", "start", "end", "showWithoutTime")
@@ -98,6 +99,10 @@ class CaldavMcp:
         time = time_of(fields, _keeps(fields), server=_SERVER, lost=lost)
         asked = {name: fields[name] for name in TEXTS if name in fields} | _times(time)
         sent = {"calendarUrl": fields["calendar"], **_texts(fields), **_when(time)}
+        # Afterwards the server doesn't tell whether it reached the calendar at all.
+        reason = await self._reason(fields["calendar"])
+        if reason is not None:
+            raise reason
         uid = (await self._act("create-event", sent, fields["calendar"], "the event")).strip()
         if not uid or uid.split() != [uid]:
             raise Internal(
@@ -224,10 +229,10 @@ class CaldavMcp:
             if not _VAGUE.search(said):
                 raise doubted(error, what) from None
             reason = await self._reason(calendar)
+            if _MAY_BE_SENT.search(said) and not isinstance(reason, NotFound | PermissionDenied):
+                raise doubted(error, what) from None
             if reason is not None:
                 raise reason from None
-            if tool == "create-event" or "update event" in said:
-                raise doubted(error, what) from None
             raise Unavailable(
                 "the event is listed, but can't be written: another client named its file otherwise than by its uid",
                 details=error.details,

@@ -33,12 +33,18 @@ _SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_@-]{0,99}(\.[a-z0-9_@-]{1,99})?", re
 _RESERVED: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.ASCII)
 
 
+_NEVER: Final = (0, 0, 0)
+"""The stamp of what is to be read again each time."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """A file as it was when it was read."""
 
+    path: Path
     stamp: tuple[int, int, int]
     found: EventRecord | Problem
+    bounds: tuple[datetime, datetime | None] = (datetime.min.replace(tzinfo=UTC), None)
 
 
 class FolderStorage:
@@ -57,6 +63,7 @@ class FolderStorage:
         self._lock = RLock()
         self._depth = 0
         self._files: dict[Path, _Seen] = {}
+        self._events: dict[str, _Seen] = {}
         try:
             self._root.mkdir(parents=True, exist_ok=True)
             (self._root / _OWN).mkdir(exist_ok=True)
@@ -104,30 +111,40 @@ class FolderStorage:
             os.access(folder, os.W_OK),
         )
 
-    def _scan(self) -> dict[str, tuple[Path, EventRecord]]:
+    def _scan(self) -> dict[str, _Seen]:
         """The events by uid; files whose size, time and number are as before are not read again."""
         with self._lock:
-            seen: dict[Path, _Seen] = {}
-            events: dict[str, tuple[Path, EventRecord]] = {}
+            files: dict[Path, _Seen] = {}
+            events: dict[str, _Seen] = {}
             for folder in self._folders():
-                for path in sorted(folder.glob("*.ics")):
-                    entry = self._look(path)
-                    if entry is None:
+                with os.scandir(folder) as entries:
+                    names = sorted(each.name for each in entries if each.name.endswith(".ics"))
+                for path in (folder / name for name in names if not name.startswith(".")):
+                    seen = self._look(path)
+                    if seen is None:
                         continue
-                    if isinstance(entry.found, EventRecord):
-                        other = events.get(entry.found.uid)
-                        if other is None:
-                            events[entry.found.uid] = path, entry.found
-                        else:
-                            reason = f"its event {entry.found.uid!r} is also in {self._shown(other[0])}"
-                            entry = _Seen((0, 0, 0), Problem(self._shown(path), reason))
-                    seen[path] = entry
-            self._files = seen
+                    if isinstance(seen.found, EventRecord):
+                        other = events.setdefault(seen.found.uid, seen)
+                        if other is not seen:
+                            reason = f"its event {seen.found.uid!r} is also in {self._shown(other.path)}"
+                            seen = _Seen(path, _NEVER, Problem(self._shown(path), reason))
+                    files[path] = seen
+            self._files, self._events = files, events
             return events
+
+    def _find(self, uid: str) -> _Seen | None:
+        """The file of an event: where it was, if it is still there, or wherever it is."""
+        with self._lock:
+            known = self._events.get(uid)
+            seen = None if known is None else self._look(known.path)
+            if seen is not None and isinstance(seen.found, EventRecord) and seen.found.uid == uid:
+                self._files[seen.path] = self._events[uid] = seen
+                return seen
+            return self._scan().get(uid)
 
     def _look(self, path: Path) -> _Seen | None:
         try:
-            status = path.stat()
+            status = os.stat(path)  # noqa: PTH116 - a folder is looked through for each search
             stamp = status.st_mtime_ns, status.st_size, status.st_ino
             known = self._files.get(path)
             if known is not None and known.stamp == stamp:
@@ -136,20 +153,20 @@ class FolderStorage:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _Seen((0, 0, 0), Problem(self._shown(path), f"it can't be opened: {error.strerror}"))
+            return _Seen(path, _NEVER, Problem(self._shown(path), f"it can't be opened: {error.strerror}"))
         try:
             record, _ = read_file(source, path.parent.name, _digest(source))
         except FileError as error:
-            return _Seen(stamp, Problem(self._shown(path), str(error)))
-        return _Seen(stamp, record)
+            return _Seen(path, stamp, Problem(self._shown(path), str(error)))
+        return _Seen(path, stamp, record, record.series.bounds())
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
 
     def read(self, uid: str) -> EventRecord | None:
         """The event, its revision set."""
-        found = self._scan().get(uid)
-        return None if found is None else found[1]
+        seen = self._find(uid)
+        return None if seen is None or isinstance(seen.found, Problem) else seen.found
 
     def was_deleted(self, uid: str) -> bool:
         """Whether an event of this uid was deleted here."""
@@ -158,8 +175,10 @@ class FolderStorage:
     def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
         """The events that may overlap the range in any zone."""
         found: list[EventRecord] = []
-        for _, record in self._scan().values():
-            first, last = record.series.bounds()
+        for seen in self._scan().values():
+            record = seen.found
+            assert isinstance(record, EventRecord)
+            first, last = seen.bounds
             untold = "recurrenceRules" in record.unknown
             if calendar in (None, record.calendar) and first < end and (last is None or untold or last > start):
                 found.append(record)
@@ -195,15 +214,15 @@ class FolderStorage:
 
     def _open(self, record: EventRecord) -> tuple[Path, Component]:
         """The file of an event and its lines, if it is still as it was read."""
-        found = self._scan().get(record.uid)
-        if found is None:
+        seen = self._find(record.uid)
+        if seen is None:
             raise NotFound(f"the event {record.uid!r} is not there any more")
-        source = found[0].read_bytes()
+        source = seen.path.read_bytes()
         if _digest(source) != record.revision:
             raise Conflict(
                 f"the file of the event {record.uid!r} was changed just now", details={"current": _digest(source)}
             )
-        return found[0], read_file(source, record.calendar)[1]
+        return seen.path, read_file(source, record.calendar)[1]
 
     def _write(self, path: Path, root: Component, calendar: str) -> EventRecord:
         source = root.to_bytes()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from typing_extensions import Unpack
 
@@ -35,6 +35,9 @@ from hotplug.servers.calendar.sqlite import SqliteStorage
 from hotplug.servers.calendar.storage import Storage
 
 __all__ = ["FolderCalendar", "NativeCalendar", "SqliteCalendar"]
+
+_LONGEST_CURSOR: Final = 18
+"""Digits of a place in a list, which fit the integers of every storage."""
 
 _PARTS: Mapping[str, Part] = Calendar.definition.parts
 
@@ -89,7 +92,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         fields: dict[str, Any] = given["changes"]
         lists = {name: value for name, value in given.items() if name.endswith(("Participants", "Alerts"))}
         revision = given.get("revision")
-        before = await self._engine.get(event) if "invitations" in self.facets else {}
+        before = await self._engine.get(event) if lists or "invitations" in self.facets else {}
         if lists:
             # What is added to is what was read: an edit in between moves the revision, and is refused.
             revision = revision or before.get("revision")
@@ -127,6 +130,8 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         return Deleted(scope=cast("Any", done.effect.scope) if done.effect else None)
 
     async def deleted(self, cursor: str | None = None, limit: int | None = None) -> DeletedEvents:
+        if cursor is not None and len(cursor) > _LONGEST_CURSOR:
+            raise InvalidArgument(f"the cursor {cursor[:_LONGEST_CURSOR]!r}… is none that was given here")
         found, following = await self._engine.deleted_since(cursor, limit)
         return DeletedEvents(
             deleted=[
@@ -154,10 +159,10 @@ class SqliteCalendar(NativeCalendar, facets=["invitations", "reminders"]):
         path: The file, made if it isn't there; it has one calendar then.
     """
 
-    commits_with_store = True
-
     def __init__(self, path: str | Path) -> None:
         super().__init__(SqliteStorage(path))
+        self.commits_with_store = str(path) != ":memory:"
+        self.file = Path(path).resolve()
         self.title = f"SQLite · {Path(path).name}"
         self.instance = f"sqlite:{Path(path).name}"
 
@@ -176,7 +181,7 @@ class FolderCalendar(NativeCalendar):
 
 
 class _Done:
-    """What the engine did, noted inside its transaction, with the record of the call where the store is in the same file."""
+    """What the engine did, noted inside its transaction, with the call's record where the store is in the same file."""
 
     def __init__(self, *, deleting: bool = False) -> None:
         self._call = current_call()

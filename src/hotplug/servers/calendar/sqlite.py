@@ -113,7 +113,9 @@ class SqliteStorage:
     def calendars(self) -> list[CalendarEntry]:
         """All calendars, by id."""
         with self._lock:
-            rows = self._connection.execute("select id, name, zone, writable from calendar_calendars order by id").fetchall()
+            rows = self._connection.execute(
+                "select id, name, zone, writable from calendar_calendars order by id"
+            ).fetchall()
         return [CalendarEntry(id_, name, zone, bool(writable)) for id_, name, zone, writable in rows]
 
     def read(self, uid: str) -> EventRecord | None:
@@ -127,7 +129,9 @@ class SqliteStorage:
     def was_deleted(self, uid: str) -> bool:
         """Whether an event of this uid was deleted here."""
         with self._lock:
-            return self._connection.execute("select 1 from calendar_deleted where uid = ?", (uid,)).fetchone() is not None
+            return (
+                self._connection.execute("select 1 from calendar_deleted where uid = ?", (uid,)).fetchone() is not None
+            )
 
     def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
         """The events that may overlap the range in any zone."""
