@@ -23,7 +23,6 @@ from hotplug.connect import (
     McpSession,
     NativeTarget,
     ObjectTarget,
-    Options,
     PackageTarget,
     PythonTarget,
     Reply,
@@ -160,10 +159,10 @@ def connect(
             facets=tuple(facets),
             extensions=ranges,
         )
-        link = Link(channel, spoken_)
+        link = Link(channel, spoken_, vault=session.get("secrets"))
         if setup is not None:
             instance = await _open_instance(stack, link, setup)
-            link = Link(channel, spoken_, Options(instance=instance))
+            link = link.with_options(instance=instance)
         return client(wanted.contract, link)
 
     return Connecting(make)

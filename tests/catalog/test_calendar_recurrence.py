@@ -332,3 +332,42 @@ def test_an_independent_expander_finds_the_same(rule: str) -> None:
     start = f"{first[:4]}-{first[4:6]}-{first[6:8]}T09:00:00"
     when = zoned(start, "Europe/Berlin")
     assert starts(Series(when, (rule_from_text(rule, when),))) == expected
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {"frequency": "yearly", "byMonth": ["2"], "byMonthDay": [30]},
+        {"frequency": "hourly", "byMonthDay": [-12], "byYearDay": [-180]},
+        {"frequency": "hourly", "interval": 2, "byHour": [17]},
+        {"frequency": "daily", "interval": 7, "byDay": [{"day": "tu"}]},
+        {"frequency": "daily", "byMonth": ["7"], "bySetPosition": [62]},
+        {"frequency": "yearly", "byDay": [{"day": "mo"}], "bySetPosition": [-236]},
+        {"frequency": "yearly", "byWeekNo": [37], "byMonthDay": [29]},
+        {"frequency": "monthly", "byDay": [{"day": "mo", "nthOfPeriod": 6}]},
+    ],
+)
+def test_a_rule_that_never_gives_anything_is_refused_without_a_search_to_the_end_of_time(wire: dict[str, Any]) -> None:
+    before = time.monotonic()
+    with pytest.raises(InvalidArgument, match="change the rules"):
+        series(zoned("2026-01-05T10:00:00", "Europe/Berlin"), wire).check()
+    assert time.monotonic() - before < 5
+
+
+@pytest.mark.parametrize(
+    ("start", "wire"),
+    [
+        ("2026-09-07", {"frequency": "yearly", "byWeekNo": [37], "byDay": [{"day": "mo"}]}),
+        ("2028-02-29", {"frequency": "yearly", "byMonth": ["2"], "byMonthDay": [29]}),
+        ("2026-12-28", {"frequency": "yearly", "byWeekNo": [-1], "byDay": [{"day": "mo"}]}),
+        ("2026-12-31", {"frequency": "yearly", "byYearDay": [-1]}),
+        ("2026-10-30", {"frequency": "monthly", "byDay": [{"day": "fr", "nthOfPeriod": 5}]}),
+        (
+            "2026-11-03",
+            {"frequency": "yearly", "interval": 4, "byMonth": ["11"], "byDay": [{"day": "tu", "nthOfPeriod": 1}]},
+        ),
+        ("2026-06-30", {"frequency": "monthly", "byDay": [{"day": "mo"}, {"day": "tu"}], "bySetPosition": [-1]}),
+    ],
+)
+def test_a_rule_that_seldom_gives_something_is_taken(start: str, wire: dict[str, Any]) -> None:
+    series(read_when(start, duration="P1D", show_without_time=True), wire).check()

@@ -14,9 +14,9 @@ from hotplug.connect.secrets import (
     SecretName,
     held,
     resolve,
-    secret,
 )
 from hotplug.errors import ConfigError, PermissionDenied
+from hotplug.profile import secret
 
 pytestmark = pytest.mark.anyio
 
@@ -63,8 +63,7 @@ async def test_no_repr_or_text_of_a_secret_shows_its_value(monkeypatch: pytest.M
     monkeypatch.setenv("MY", "hunter22")
     value = await secrets(env="MY").get("caldav", Destination(server="work"))
     assert "hunter22" not in f"{value!r} {value} {[value]}"
-    assert repr(secret("caldav")) == "secret('caldav')"
-    assert secret("caldav").as_wire() == {"secret": "caldav"}
+    assert repr(SecretName("caldav")) == "secret('caldav')"
 
 
 async def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
@@ -119,6 +118,7 @@ def test_a_wrong_description_is_refused_without_its_value(entry: object, words: 
     [
         ("secret:caldav", SecretName("caldav")),
         ({"secret": "caldav"}, SecretName("caldav")),
+        (secret("caldav"), SecretName("caldav")),
         ("Bearer secret:github", SecretName("github", "Bearer ")),
         ("the secret:x is out", "the secret:x is out"),
         ("plain", "plain"),

@@ -2,10 +2,10 @@
 
 import json
 import types
-from typing import Annotated
+from typing import Annotated, NotRequired, Required
 
 import pytest
-from typing_extensions import NotRequired, Required, TypedDict, Unpack
+from typing_extensions import TypedDict, Unpack
 
 from hotplug.errors import HotplugError, ProfileError
 from hotplug.profile import (

@@ -182,6 +182,21 @@ async def test_texts_round_trip_and_are_cleared(cal: Calendar, work: Any, server
     assert refused.value.details["lost"] == ["status"]
 
 
+async def test_texts_that_the_server_would_alter_are_refused_by_name(
+    cal: Calendar, work: Any, server: RadicaleServer
+) -> None:
+    times = {"start": "2026-10-26T09:00:00Z", "duration": "PT1H"}
+    with pytest.raises(Unsupported) as refused:
+        await cal.create(calendar=work, title="blank ", location='C:\\"x"', description="fine", **times)  # type: ignore[misc]
+    assert refused.value.details["lost"] == ["title", "location"]
+    assert await server.stored() == []
+    made = await cal.create(calendar=work, title="blank ", accept=["title"], **times)  # type: ignore[misc]
+    assert (await cal.get(made.event)).title == "blank"
+    with pytest.raises(Unsupported) as refused:
+        await cal.update(made.event, {"description": "tab\t"})
+    assert refused.value.details["lost"] == ["description"]
+
+
 async def test_a_zoned_event_of_another_client_keeps_its_zone_when_its_text_is_edited_fr07(
     cal: Calendar, server: RadicaleServer
 ) -> None:

@@ -16,6 +16,7 @@ import anyio
 
 from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
 from hotplug.connect.channel import Channel, Reply
+from hotplug.connect.secrets import Destination, NoSecrets, Secrets
 from hotplug.connect.spoken import Spoken
 from hotplug.errors import (
     ConnectionFailed,
@@ -76,14 +77,21 @@ class Link:
     keeps keys (one with connection@1), under the key of the first try. Anything else whose outcome is unknown raises.
     """
 
-    def __init__(self, channel: Channel, spoken: Spoken, options: Options | None = None) -> None:
+    def __init__(
+        self, channel: Channel, spoken: Spoken, options: Options | None = None, *, vault: Secrets | None = None
+    ) -> None:
         self.channel = channel
         self.spoken = spoken
         self.options = options or Options()
+        self.vault: Secrets = vault or NoSecrets()
+
+    def with_options(self, **options: Any) -> Link:
+        """The same link with other options for its calls."""
+        return Link(self.channel, self.spoken, replace(self.options, **options), vault=self.vault)
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)
-        other._caller = Link(self.channel, self.spoken, replace(self.options, **options))
+        other._caller = self.with_options(**options)
         return other
 
     async def call(self, part: Part, arguments: Mapping[str, Any]) -> Any:
@@ -107,6 +115,8 @@ class Link:
                 lost = f": {without}" if without else ""
                 raise Unsupported(f"{self.channel.target} doesn't offer {part.name}{lost}", details={"part": part.name})
             raise Undeclared(f"{self.channel.target} doesn't declare {part.name}")
+        if part.sensitive:
+            arguments = await self._with_secrets(part, arguments)
         meta: dict[str, Any] = {}
         if self.options.instance:
             meta[INSTANCE_META] = self.options.instance
@@ -130,6 +140,22 @@ class Link:
                 continue
             return _content(part.name, reply)
         raise HotplugError("unreachable")  # pragma: no cover
+
+    async def _with_secrets(self, part: Part, value: Any, name: str | None = None) -> Any:
+        """The arguments with the value of each secret that stands in a sensitive field, put in at the last moment.
+
+        Raises:
+            PermissionDenied: The secret may not go there; nothing was sent.
+        """
+        if isinstance(value, Mapping):
+            members = cast("Mapping[str, Any]", value)
+            if name in part.sensitive and set(members) == {"secret"}:
+                to = Destination(server=self.channel.target, member=part.name)
+                return (await self.vault.get(str(members["secret"]), to)).reveal()
+            return {key: await self._with_secrets(part, item, key) for key, item in members.items()}
+        if isinstance(value, list):
+            return [await self._with_secrets(part, item, name) for item in cast("list[Any]", value)]
+        return value
 
     def extension(self, extension: type[Extension]) -> Any:
         made = _client_class(extension)()

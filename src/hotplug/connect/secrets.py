@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from hotplug.errors import ConfigError, PermissionDenied
+from hotplug.profile import Secret
 
 __all__ = [
     "NOWHERE",
@@ -33,7 +34,6 @@ __all__ = [
     "Secrets",
     "held",
     "resolve",
-    "secret",
 ]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
@@ -46,7 +46,7 @@ _KINDS: Final = ("members", "servers", "origins", "threads")
 
 @dataclass(frozen=True, slots=True)
 class SecretName:
-    """A secret by its name, without its value; as an argument it travels as `{"secret": "NAME"}`.
+    """A secret in an entry's `env` or `headers`, by its name, without its value.
 
     Args:
         name: Its name in the configuration.
@@ -55,10 +55,6 @@ class SecretName:
 
     name: str
     before: str = ""
-
-    def as_wire(self) -> dict[str, str]:
-        """How it travels in a `Sensitive` field."""
-        return {"secret": self.name}
 
     def __repr__(self) -> str:
         return f"secret({self.name!r})"
@@ -85,17 +81,6 @@ Held: TypeAlias = str | SecretName
 """A value of an entry's `env` or `headers`: plain, or a secret's name."""
 
 
-def secret(name: str) -> SecretName:
-    """The secret of that name, to pass where a `Sensitive` field stands.
-
-    Raises:
-        ConfigError: The name has other characters than letters, digits, `_`, `-` and `.`.
-    """
-    if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is not a secret's name", hint="use letters, digits, _ - and .")
-    return SecretName(name)
-
-
 def held(value: object, where: str) -> Held:
     """A value of `env` or `headers`: `secret:NAME`, `Bearer secret:NAME`, `{"secret": "NAME"}` or plain text.
 
@@ -104,6 +89,8 @@ def held(value: object, where: str) -> Held:
     """
     if isinstance(value, SecretName):
         return value
+    if isinstance(value, Secret):
+        return SecretName(value.name)
     if isinstance(value, Mapping):
         table = cast("Mapping[str, Any]", value)
         name = table.get("secret")

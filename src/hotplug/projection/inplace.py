@@ -6,6 +6,7 @@ upstream doesn't show are changed only where this projection wrote them last, or
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,10 @@ _WINDOWS: Final = (1, 4, 15, 200)
 _MANY: Final = 5000
 """Items of one listing that are too many to look through for a series."""
 _HOURS: Final = 3600
+
+_ALTERED: Final = re.compile(r"[ \t]\Z|\\['\"]|COMPLETED:\d|CREATED:00001231T000000Z")
+"""What Python's `caldav`, which these upstreams are built on, repairs in the iCalendar text it writes, be it right or
+not: blanks at the end, backslashes before quotes, what looks like certain wrong dates (`caldav.lib.vcal.fix`)."""
 
 
 @dataclass(frozen=True)
@@ -347,6 +352,9 @@ class InPlaceCalendar(ABC):
         }
         await self.ours.remember(handle, fact)
         found = (await self._event(handle, seen, recurring=not single)).event
+        if expected is not None:
+            # All of its texts are known, so what is there and can't be told apart isn't what should be there.
+            found["unknown"] = [name for name in found["unknown"] if name not in seen.doubtful]
         compared = {"showWithoutTime": False, **asked} if "start" in asked else asked
         try:
             require_kept(compared, found, accept=accepted(given), server=self.server)
@@ -406,4 +414,6 @@ def _meant(handle: str, names: Sequence[tuple[str, str]]) -> int:
 
 
 def _unkept(fields: Mapping[str, Any]) -> list[str]:
-    return [name for name in ("status", "freeBusyStatus") if name in fields]
+    """The names of the fields that would be lost or altered: those not known upstream, and texts `_ALTERED` finds."""
+    lost = [name for name in TEXTS if _ALTERED.search(str(fields.get(name) or ""))]
+    return lost + [name for name in ("status", "freeBusyStatus") if name in fields]

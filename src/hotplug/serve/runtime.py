@@ -395,7 +395,8 @@ class Runtime:
         digest = argument_digest(self.store.sealing_key(), bound.sensitive, given, bound.provider.instance)
         key = cast("str", call.key)
         atomic = self._commits_together(bound.provider)
-        begun = await self.store.begin(call.principal, bound.member, key, digest, atomic=atomic)
+        # Several servers may share a store: a key means something to one of them only.
+        begun = await self.store.begin(f"{self.identity}\n{call.principal}", bound.member, key, digest, atomic=atomic)
         if isinstance(begun, InFlight):
             begun = await self.store.wait(begun, _WAIT_FOR_TWIN)
         match begun:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import json
+import os
 import random
 import sqlite3
 import threading

@@ -10,13 +10,13 @@ from typing import Any
 Answer = Callable[[str, dict[str, Any]], Any]
 
 
-class Refusal(Exception):  # noqa: N818
+class Refusal(Exception):
     def __init__(self, code: int, message: str = "no", data: Any = None) -> None:
         super().__init__(message)
         self.body = {"code": code, "message": message, **({"data": data} if data is not None else {})}
 
 
-class Silence(Exception):  # noqa: N818
+class Silence(Exception):
     pass
 
 

@@ -126,7 +126,7 @@ async def outcome(doing: Callable[[], Any]) -> Any:
         return type(error).__name__, str(error)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(time=times(), more=fields, rule=st.none() | rules, doings=steps)
 def test_both_storages_tell_the_same(time: Any, more: Any, rule: Any, doings: Any) -> None:
     async def compare(place: Path) -> None:

@@ -11,9 +11,14 @@ from typing import Any
 
 import icalendar
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from hotplug.catalog.calendar.records import to_wire
 from hotplug.errors import Conflict, InvalidArgument, PermissionDenied, StoreError, Unsupported
 from hotplug.servers.calendar import CalendarEngine, FolderStorage
+from hotplug.servers.calendar.ical import read_file
+from hotplug.servers.calendar.lines import FileError
 
 pytestmark = pytest.mark.anyio
 
@@ -462,3 +467,17 @@ async def test_changes_of_two_processes_are_all_kept(tmp_path: Path, kind: str) 
     found, _ = await engine.search(*JUNE, expand=True)
     assert [each["title"] for each in found] == ["a", "b"] * 10
     await engine.close()
+
+
+@given(cuts=st.lists(st.tuples(st.integers(0, len(FOREIGN)), st.integers(0, 40), st.binary(max_size=4)), max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_a_damaged_file_is_read_or_refused_and_never_altered(cuts: list[tuple[int, int, bytes]]) -> None:
+    source = FOREIGN.encode()
+    for at, length, put_in in cuts:
+        source = source[:at] + put_in + source[at + length :]
+    try:
+        record, root = read_file(source, "calendar")
+    except FileError:
+        return
+    assert root.to_bytes() == source
+    assert to_wire(record)["event"] == record.uid

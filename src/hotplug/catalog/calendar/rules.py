@@ -6,13 +6,15 @@ section 4.3.3, RFC 5545 section 3.3.10.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 from zoneinfo import ZoneInfo
 
+from hotplug.catalog.calendar.feasible import HORIZON, is_feasible
 from hotplug.catalog.calendar.times import AllDay, Floating, Instant, When, Zoned, read_date, read_date_time
 from hotplug.catalog.calendar.zones import format_local, gap, place, resolve
 from hotplug.errors import InvalidArgument, Unsupported
@@ -35,6 +37,7 @@ __all__ = [
     "wall_clock",
 ]
 
+_END: Final = datetime(9999, 12, 31)  # noqa: DTZ001 - wall time
 _DAYS: Final = ("mo", "tu", "we", "th", "fr", "sa", "su")
 _FREQUENCIES: Final = ("yearly", "monthly", "weekly", "daily", "hourly")
 
@@ -384,13 +387,31 @@ def given_by(rule: Rule, anchor: datetime) -> rrule:
 
 
 def first_given(rule: Rule, anchor: datetime) -> datetime | None:
-    """The first start that a rule gives in the 50 years from `anchor`; a rule that gives none by then is no use."""
+    """The first start that a rule gives from `anchor` on; none if it gives none for a lifetime."""
+    if not is_feasible(rule, anchor):
+        return None
     try:
-        last = anchor.replace(year=anchor.year + 50, day=min(anchor.day, 28))
+        if rule.by_set_position and not _has_positions(rule, anchor):
+            return None
+        return next(iter(given_by(rule, anchor)), None)
     except ValueError:
-        last = anchor.replace(month=12, day=31)
-    bounded = replace(rule, count=None, until=last if rule.until is None else min(rule.until, last))
-    return next(iter(given_by(bounded, anchor)), None)
+        return None  # an interval that never meets the hours it names
+
+
+def _has_positions(rule: Rule, anchor: datetime) -> bool:
+    """Whether a period ever gives as many starts as the nearest position counts."""
+    plain = replace(rule, by_set_position=(), count=None, until=None)
+    last = anchor + min(HORIZON, _END - anchor)
+    starts = takewhile(lambda each: each <= last, islice(given_by(plain, anchor), 20_000))
+    sizes = Counter(_period(rule, each) for each in starts)
+    return max(sizes.values(), default=0) >= min(map(abs, rule.by_set_position))
+
+
+def _period(rule: Rule, moment: datetime) -> tuple[int, ...]:
+    if rule.frequency == "weekly":
+        return ((moment.toordinal() - 1 - _DAYS.index(rule.first_day_of_week or "mo")) // 7,)
+    parts = {"yearly": 1, "monthly": 2, "daily": 3, "hourly": 4}[rule.frequency]
+    return moment.timetuple()[:parts]
 
 
 def rules_before(rules: Sequence[Rule], anchor: datetime, split: datetime) -> tuple[Rule, ...]:

@@ -26,6 +26,7 @@ __all__ = [
     "Range",
     "When",
     "Zoned",
+    "bounded",
     "length_in_zone",
     "overlaps",
     "read_date",
@@ -320,20 +321,25 @@ def read_when(
         )
     local, offset = read_date_time(start, "start")
     if time_zone == FLOATING:
-        return _bounded(_read_floating(start, local, offset, end, duration), start)
+        return bounded(_read_floating(start, local, offset, end, duration), start)
     if time_zone is not None:
         zone = read_zone(time_zone)
         local = read_wall(local, offset, zone, "start", start)
-        return _bounded(_read_zoned(local, zone, end, duration), start)
+        return bounded(_read_zoned(local, zone, end, duration), start)
     if offset is None:
         raise InvalidArgument(
             f"start {start!r} says neither zone nor offset",
             hint='add timeZone (an IANA name), an offset, or timeZone: "floating" to mean any place\'s wall clock',
         )
-    return _bounded(_read_instant(_instant(local, offset, "start", start), end, duration), start)
+    return bounded(_read_instant(_instant(local, offset, "start", start), end, duration), start)
 
 
-def _bounded(when: When, start: str) -> When:
+def bounded(when: When, start: str) -> When:
+    """The event, if all of it lies in the years 1 to 9999.
+
+    Raises:
+        InvalidArgument: It doesn't; the message names it by `start`.
+    """
     try:
         if isinstance(when, Zoned):
             zone = ZoneInfo(when.zone)
@@ -371,7 +377,7 @@ def _read_all_day(start: str, end: str | None, duration: str | None, time_zone: 
         raise InvalidArgument(
             f"duration {duration!r} is not whole days", hint="an all-day event lasts P1D or more, in days or weeks"
         )
-    return _bounded(AllDay(first, length.days), start)
+    return bounded(AllDay(first, length.days), start)
 
 
 def _read_floating(
@@ -469,7 +475,7 @@ def shift(when: When, by: timedelta) -> When:
             moved = AllDay(when.first + by, when.days)
     except OverflowError:
         raise InvalidArgument("the time would leave the years 1 to 9999") from None
-    return _bounded(moved, "then")
+    return bounded(moved, "then")
 
 
 @dataclass(frozen=True, slots=True)

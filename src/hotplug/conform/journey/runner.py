@@ -97,7 +97,7 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
     try:
         arguments = cast("dict[str, Any]", _evaluate(step.with_, bindings, where))
         key = f"journey-{bindings['run']}-{step.name}"
-        keyed = Link(link.channel, link.spoken, _with_key(link, key)) if part.flags.once else link
+        keyed = link.with_options(key=key) if part.flags.once else link
         result = dict(await keyed.call_wire(part, arguments))
         if step.repeat:
             again = dict(await keyed.call_wire(part, arguments))
@@ -170,12 +170,6 @@ async def _witnessed(
         return None
     stored = await witness.stored()
     return Expression(step.stored, where=where).apply(dict(result), {**bindings, "stored": stored}) is True
-
-
-def _with_key(link: Link, key: str) -> Any:
-    from dataclasses import replace
-
-    return replace(link.options, key=key)
 
 
 def _evaluate(value: Any, bindings: Mapping[str, Any], where: str) -> Any:

@@ -330,6 +330,8 @@ class CalendarEngine:
             elif scope == "following":
                 assert at is not None
                 left = remove_following(record, at)
+            elif at is not None:
+                find(record, at)
             moment = self._moment()
             kept = None
             if left is None:

@@ -15,7 +15,7 @@ from typing import Final
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.catalog.calendar.recurrence import Override
 from hotplug.catalog.calendar.rules import Rule, first_given, rule_from_text, rule_text, wall_clock
-from hotplug.catalog.calendar.times import Instant, Zoned
+from hotplug.catalog.calendar.times import Instant, Zoned, bounded
 from hotplug.catalog.calendar.zones import is_zone
 from hotplug.errors import HotplugError, InvalidArgument, Unsupported
 from hotplug.servers.calendar.icaltimes import (
@@ -184,6 +184,7 @@ def _plain_names() -> Iterator[tuple[str, str]]:
 
 def _read_event(event: Component, calendar: str, zones: Zones) -> EventRecord:
     when, unknown = read_when_of(event, zones)
+    bounded(when, "then")
     status, free_busy_status = (_word(event, attribute, unknown) for attribute in _WORDS)
     return EventRecord(
         uid=_text(event, "UID") or "",
