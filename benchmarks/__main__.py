@@ -91,7 +91,9 @@ def _table(rows: list[Row]) -> Iterator[str]:
         side = "" if one.side == one.name else one.side
         line = f"  {one.name:<24} {side:<18} {one.ms:9.3f} ms"
         if one.ratio is not None and one.spread is not None:
-            line += f"  {one.ratio:5.2f} × {one.base} ({one.base_ms:.3f} ms; {one.spread[0]:.2f} to {one.spread[1]:.2f})"
+            line += (
+                f"  {one.ratio:5.2f} × {one.base} ({one.base_ms:.3f} ms; {one.spread[0]:.2f} to {one.spread[1]:.2f})"
+            )
         if one.aim is not None:
             unit = " ms" if one.ratio is None else ""
             line += f"  aim: under {one.aim:g}{unit}{'' if one.met else ', MISSED'}"

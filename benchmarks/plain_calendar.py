@@ -88,9 +88,7 @@ def plain_calendar(path: str) -> MCPServer:
         expand: bool = False,
     ) -> Found:
         """Find the events that overlap [from, to)."""
-        events, following = await engine.search(
-            from_, to, time_zone, calendar, query, limit, cursor, expand=expand
-        )
+        events, following = await engine.search(from_, to, time_zone, calendar, query, limit, cursor, expand=expand)
         return Found(events=[Event.model_validate(one) for one in events], cursor=following)
 
     @server.tool()

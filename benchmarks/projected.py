@@ -33,9 +33,7 @@ class Shown(Model):
     guests: list[str]
 
 
-class Note(
-    Profile, name="note", version="1.0.0", facets={}
-):
+class Note(Profile, name="note", version="1.0.0", facets={}):
     """Notes, so that a projection can be measured whose upstream costs next to nothing."""
 
     @read("note.get", sense="state")
@@ -147,7 +145,9 @@ async def measure_real(counts: Counts) -> list[Row]:
             base = _direct(direct, noting.calls)
             times = await compare({"projected": side, "the same calls": base}, few)
             label = f"{name} ({len(noting.calls)} calls)"
-            rows.append(row(f"projected, {upstream.name} on Radicale", label, times, "projected", "the same calls", 1.25))
+            rows.append(
+                row(f"projected, {upstream.name} on Radicale", label, times, "projected", "the same calls", 1.25)
+            )
     return rows
 
 

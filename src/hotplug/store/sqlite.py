@@ -433,6 +433,17 @@ class SqliteStore:
             self._finishing(token, outcome, is_error, receipt)(connection)
         self._ring_later(connection, ("record", token.record))
 
+    def add_receipt_in(self, connection: sqlite3.Connection, receipt: StoredReceipt) -> None:
+        """See `CoCommitting.add_receipt_in`."""
+        self._check_shared(connection)
+        details = as_json(receipt.details, "the receipt")
+        with as_store_errors(self._path):
+            records.put_receipt(connection, receipt, details, self._clock())
+
+    def wake(self, stream: str) -> None:
+        """See `CoCommitting.wake`."""
+        self._bells.ring(("stream", stream))
+
     def append_event_in(self, connection: sqlite3.Connection, stream: str, event: Mapping[str, Any]) -> str:
         """See `CoCommitting.append_event_in`."""
         self._check_shared(connection)
