@@ -478,7 +478,7 @@ class Runtime:
         if file is None:
             return True
         kept: Path | None = getattr(self.store, "file", None)
-        return kept is not None and kept.exists() and file.exists() and kept.samefile(file)
+        return kept is not None and (kept == file or (kept.exists() and file.exists() and kept.samefile(file)))
 
     def _commit(
         self,

@@ -460,7 +460,7 @@ class SqliteStore:
             return
         files = {name: file for _, name, file in connection.execute("PRAGMA database_list")}
         files.pop("temp", None)
-        if self._path is None or not files["main"] or not self._path.samefile(files["main"]):
+        if self._path is None or not (files["main"] == str(self._path) or _same(self._path, files["main"])):
             raise StoreError("the connection is to another file than the store's", hint="use `transaction()`")
         if len(files) > 1:
             raise StoreError(
@@ -577,6 +577,10 @@ class SqliteStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _same(path: Path, other: str) -> bool:
+    return bool(other) and path.samefile(other)
 
 
 def _run(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:
