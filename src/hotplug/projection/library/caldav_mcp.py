@@ -261,11 +261,7 @@ class CaldavMcp:
     async def _reason(self, calendar: str) -> ConnectionFailed | None:
         """Why a calendar can't be used; None where it can.
 
-        <<<<<<< HEAD
-                Asks to update an event that can't exist, which changes nothing: of all tools only this one says what is wrong.
-        =======
-                Asks to update an event that can't exist, which changes nothing: no other tool says what is wrong.
-        >>>>>>> projections-a
+        Asks to update an event that can't exist, which changes nothing: no other tool says what is wrong.
         """
         uid = f"hotplug-probe-{secrets.token_hex(16)}"
         try:
