@@ -20,7 +20,7 @@ MEETING = {
     "description": "with *notes*",
     "location": "Room 4",
     "participants": {"a": {"email": "a@example.org"}, "b": {"email": "b@example.org"}},
-    "alerts": {"1": {"trigger": {"offset": "-PT15M"}}},
+    "alerts": {"1": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT15M"}}},
 }
 WEEKLY = {**MEETING, "start": "2026-06-01T09:00:00", "recurrenceRules": [{"frequency": "weekly", "count": 10}]}
 DAY = {"calendar": "work", "title": "Fair", "start": "2026-09-14", "end": "2026-09-15", "showWithoutTime": True}
@@ -229,3 +229,40 @@ def test_an_exception_that_says_what_is_so_anyway_goes() -> None:
     record = make(WEEKLY, recurrenceOverrides={"2026-06-08T09:00:00": {"title": "Other"}, "2026-06-15T09:00:00": {}})
     assert list(to_wire(record)["recurrenceOverrides"]) == ["2026-06-08T09:00:00"]
     assert "recurrenceOverrides" not in changed(record, title="Other")
+
+
+def test_alerts_have_one_form() -> None:
+    alerts = {
+        "a": {"@type": "Alert", "trigger": {"offset": "-PT90M", "relativeTo": "start"}, "action": "display"},
+        "b": {"trigger": {"@type": "OffsetTrigger", "offset": "+P1W", "relativeTo": "end"}, "action": "email"},
+        "c": {"trigger": {"when": "2026-06-11T15:00:00+02:00"}, "acknowledged": "2026-06-11T13:05:00Z"},
+    }
+    told = {
+        "a": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT1H30M"}},
+        "b": {"trigger": {"@type": "OffsetTrigger", "offset": "P7D", "relativeTo": "end"}, "action": "email"},
+        "c": {
+            "trigger": {"@type": "AbsoluteTrigger", "when": "2026-06-11T13:00:00Z"},
+            "acknowledged": "2026-06-11T13:05:00Z",
+        },
+    }
+    assert to_wire(make(MEETING, alerts=alerts))["alerts"] == told
+    assert to_wire(make(MEETING, alerts=told))["alerts"] == told
+
+
+@pytest.mark.parametrize(
+    "alert",
+    [
+        {},
+        None,
+        {"trigger": {}},
+        {"trigger": {"offset": "15 minutes"}},
+        {"trigger": {"offset": "-PT15M", "when": "2026-06-11T13:00:00Z"}},
+        {"trigger": {"when": "2026-06-11T13:00:00"}},
+        {"trigger": {"offset": "-PT15M", "relativeTo": "middle"}},
+        {"trigger": {"offset": "-PT15M"}, "action": "audio"},
+        {"trigger": {"offset": "-PT15M"}, "sound": "x"},
+    ],
+)
+def test_an_alert_that_is_none_is_refused(alert: Any) -> None:
+    with pytest.raises(InvalidArgument):
+        make(MEETING, alerts={"1": alert})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -93,10 +93,16 @@ async def refused(call: Any) -> list[str]:
     return caught.value.details["lost"]
 
 
-async def test_the_journey_passes_in_all_its_steps(cal: Calendar, server: RadicaleServer) -> None:
+async def test_the_journey_passes_and_refuses_only_times_that_the_server_loses(
+    cal: Calendar, server: RadicaleServer
+) -> None:
     witness = CalDavWitness(lambda: _texts(server))
     outcome = await play(load(JOURNEY), link_of(cal), name="agents-calendar", via="projected", witness=witness)
-    assert [(cell.step, cell.status, cell.message) for cell in outcome.cells if cell.status != "passed"] == []
+    seen = {cell.step: (cell.status, cell.witnessed) for cell in outcome.cells if cell.status != "passed"}
+    assert seen == {
+        "keep 9 o'clock in Berlin": ("refused", True),
+        "keep 7 o'clock anywhere": ("refused", True),
+    }
     assert not any("Planning" in text for text in await _texts(server))
 
 
@@ -195,6 +201,8 @@ async def test_what_the_server_has_no_place_for_is_refused_before_anything_is_wr
     ]
     with pytest.raises(InvalidArgument, match="U\\+000D"):
         await cal.create(calendar=work, title="a\rb", **instant)
+    early = cal.create(calendar=work, title="no", start="0999-10-26T13:00:00Z", duration="PT1H")
+    assert await refused(early) == ["start"]
     with pytest.raises(InvalidArgument, match="part of a second"):
         await cal.create(calendar=work, title="no", start="2026-10-26T13:00:00.5Z", duration="PT1H")
     with pytest.raises(InvalidArgument, match="before"):
@@ -325,6 +333,17 @@ async def test_an_event_without_a_shown_end_says_so(cal: Calendar, server: Radic
     await cal.delete(seen.event, accept=["recurring"])
 
 
+async def test_a_series_whose_first_event_ends_as_the_range_begins_is_found(
+    cal: Calendar, server: RadicaleServer
+) -> None:
+    await foreign(server, "daily", "DTSTART:20270301T090000Z", "DTEND:20270301T100000Z", "RRULE:FREQ=DAILY;COUNT=3")
+    found = await find(cal, "daily", "2027-03-01T10:00:00Z", "2027-03-02T10:00:00Z")
+    assert found.start == "2027-03-01T09:00:00Z"
+    assert await find(cal, "daily", "2027-03-01T10:00:00Z", "2027-03-02T09:00:00Z") is None
+    whole = await cal.search("1000-01-01T00:00:00Z", "9999-12-31T23:59:59Z", query="daily")
+    assert [event.title for event in whole.events] == ["daily"]
+
+
 async def test_a_search_gives_pages_in_order(cal: Calendar, work: Any) -> None:
     for hour in (12, 10, 11):
         await cal.create(calendar=work, title=f"paged {hour}", start=f"2027-01-04T{hour}:00:00Z", duration="PT0S")
@@ -407,11 +426,14 @@ class _Between:
         self.drop: str | None = None
         self.answer: Reply | None = None
         self.before = ""
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._channel, name)
 
     async def call(self, tool: str, arguments: Any, *, meta: Any, timeout: float | None = None) -> Reply:
+        if tool == "calendar_update" and self.meanwhile is not None:
+            await self.meanwhile()
         if tool == "calendar_add":
             reply = await self._channel.call(
                 tool, {name: value for name, value in arguments.items() if name != self.drop}, meta=meta
@@ -450,3 +472,20 @@ async def test_what_only_a_bad_server_does_is_told_fr_15(server: RadicaleServer)
             await provider.invoke(create, event)
         assert unread.value.details["state"] == "unknown"
         assert re.search("html", str(unread.value.details["text"]))
+
+        between.answer = None
+        between.drop = None
+        made = await provider.invoke(create, {**event, "title": "overtaken"})
+
+        async def overtake() -> None:
+            stored = next(one for one in await server.stored() if "SUMMARY:overtaken" in one.ical)
+            await server.put(
+                stored.collection, stored.href.rpartition("/")[2], stored.ical.replace("T140000Z", "T150000Z")
+            )
+
+        between.meanwhile = overtake
+        update = Calendar.definition.all_parts["calendar.update"]
+        with pytest.raises(Conflict) as overtaken:
+            await provider.invoke(update, {"event": made["event"], "changes": {"title": "mine"}})
+        assert overtaken.value.details["revision"] not in {None, "", made["revision"]}
+        assert "DTEND:20261026T150000Z" in (await lines(server, "overtaken") or [])

@@ -35,7 +35,8 @@ class Publication:
 def plan(found: Found, folder: Path) -> Publication:
     """What publishing `found` in `folder` would write. Nothing is written here.
 
-    A profile that came from a file in that folder keeps that file; any other becomes `NAME.profile.json`.
+    A profile that came from a file in that folder keeps that file; any other becomes `NAME.profile.json`,
+    or `profile.json` in a folder of the profile's own name.
 
     Raises:
         ProfileError: The lock has another digest for this name and version, or the version is too low for what changed.
@@ -61,7 +62,8 @@ def _document_path(found: Found, folder: Path) -> Path:
     origin = Path(found.origin)
     if origin.suffix == ".json" and origin.parent.resolve() == folder.resolve():
         return origin
-    return folder / f"{found.definition.name}.profile.json"
+    name = found.definition.name
+    return folder / ("profile.json" if folder.resolve().name == name else f"{name}.profile.json")
 
 
 def _read_lock(path: Path) -> Lock | None:

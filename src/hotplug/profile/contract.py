@@ -426,7 +426,7 @@ class Extension(Contract):
         version: str | None = None,
         requires: Mapping[str, str] | None = None,
         **rest: Any,
-    ) -> None:  # the word of the wire
+    ) -> None:
         super().__init_subclass__(**rest)
         if id is None:
             return

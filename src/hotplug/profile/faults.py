@@ -1,4 +1,4 @@
-"""What is wrong with arguments, said by place: never the value of a sensitive field, nor one that holds such a field."""
+"""What is wrong with arguments, by place: never the value of a sensitive field, nor one that holds such a field."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 
 from hotplug.catalog.calendar import functions, times
@@ -27,9 +26,12 @@ __all__ = [
     "Kind",
     "Ours",
     "accepted",
+    "around",
     "cleaned",
     "clears",
     "doubted",
+    "in_four_digits",
+    "lies_in",
     "moved",
     "not_kept",
     "page",
@@ -52,6 +54,8 @@ TIMES: Final = ("start", "end", "duration", "timeZone", "showWithoutTime")
 FOREVER: Final = "9999-12-31T23:59:59Z"
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_AHEAD: Final = 14 * 3600
+"""Seconds of the zone furthest from UTC."""
 _PAGE: Final = 1000
 """Events that a search gives when it names no limit."""
 _CLEARABLE: Final = frozenset({"title", "description", "location", "status", "freeBusyStatus"})
@@ -212,6 +216,21 @@ def _kept_kind(
     return functions.when({"start": found["utcStart"], "end": found["utcEnd"]})
 
 
+def in_four_digits(time: Fields, *, server: str) -> Fields:
+    """The time, where its start lies in the years from 1000 on; some upstreams write earlier ones without their zeros.
+
+    Raises:
+        Unsupported: It lies before.
+    """
+    if time["start"] < "1000":
+        raise Unsupported(
+            f"{server} can't write the year of {time['start']}",
+            hint="it takes the years from 1000 on",
+            details={"lost": ["start"]},
+        )
+    return time
+
+
 def shown(kind: Kind, start: str, end: str | None) -> tuple[Fields, list[str]]:
     """The time fields of an event as an upstream shows it, and the names of those that it doesn't show.
 
@@ -239,11 +258,23 @@ def shown(kind: Kind, start: str, end: str | None) -> tuple[Fields, list[str]]:
 
 def second_after(text: str) -> str:
     """The instant a second later, `…Z`; the end of the year 9999 where there is none."""
-    moment = datetime.fromisoformat(functions.utc(text))
-    try:
-        return format_utc(moment.astimezone(UTC) + timedelta(seconds=1))
-    except OverflowError:
-        return FOREVER
+    return functions.plus_seconds(text, 1)
+
+
+def around(bounds: Mapping[str, Any]) -> Fields:
+    """A range as far as zones widen it: where else floating and all-day events may be placed, taken as UTC."""
+    return {
+        "from": functions.plus_seconds(bounds["from"], -_AHEAD),
+        "to": functions.plus_seconds(bounds["to"], _AHEAD),
+    }
+
+
+def lies_in(start: str, end: str, bounds: Mapping[str, Any]) -> bool:
+    """Whether instants overlap a range `{from, to}`, by its rule: what has no length counts at its start.
+
+    All four are `…Z`; they compare as texts.
+    """
+    return bounds["from"] <= start < bounds["to"] if start >= end else start < bounds["to"] and end > bounds["from"]
 
 
 _Key: TypeAlias = "Callable[[Any], Any]"

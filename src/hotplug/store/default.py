@@ -17,7 +17,7 @@ STORE_VARIABLE: Final = "HOTPLUG_STORE"
 
 
 def default_store_url(name: str) -> str:
-    """The URL of the store of a server called `name`: what `HOTPLUG_STORE` says, else a file in the user's state folder."""
+    """The URL of a server's store: what `HOTPLUG_STORE` says, else a file of its name in the user's state folder."""
     named = os.environ.get(STORE_VARIABLE)
     if named:
         return named

@@ -58,6 +58,11 @@ fields = st.fixed_dictionaries(
         "description": texts,
         "status": st.sampled_from(["tentative", "cancelled"]),
         "freeBusyStatus": st.sampled_from(["free", "busy"]),
+        "alerts": st.dictionaries(
+            st.sampled_from(["1", "2", "x"]),
+            st.sampled_from(["-PT15M", "P1D"]).map(lambda each: {"trigger": {"offset": each}}),
+            max_size=2,
+        ),
     },
 )
 
@@ -85,7 +90,7 @@ steps = st.lists(
         st.sampled_from(["this", "this", "following", "all"]),
         st.integers(0, 30),
         changes(),
-        st.lists(st.sampled_from(["location", "description", "status"]), max_size=1),
+        st.lists(st.sampled_from(["location", "description", "status", "alerts"]), max_size=1),
     ),
     max_size=6,
 )

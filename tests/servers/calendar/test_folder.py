@@ -112,8 +112,9 @@ async def test_a_file_of_another_program_is_read(root: Path, engine: CalendarEng
     ]
     assert wire["recurrenceOverrides"] == {
         "2026-06-08T09:00:00": {"excluded": True},
-        "2026-06-15T09:00:00": {"start": "2026-06-16T11:00:00", "title": "Moved"},
+        "2026-06-15T09:00:00": {"start": "2026-06-16T11:00:00", "title": "Moved", "alerts": None},
     }
+    assert wire["alerts"] == {"1": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT10M"}}}
     found, _ = await engine.search(*JUNE, expand=True)
     assert [each["start"] for each in found] == [
         "2026-06-01T09:00:00",
@@ -200,6 +201,17 @@ async def test_a_file_that_is_ours_is_one_that_others_read(root: Path, engine: C
     assert str(own["SUMMARY"]) == "Own"
     assert own["RECURRENCE-ID"].dt == own.start
     assert not list(calendar.errors)
+
+
+async def test_an_event_of_days_that_becomes_a_series_has_days_in_its_file(root: Path, engine: CalendarEngine) -> None:
+    fields = {**MEETING, "start": "2026-10-23T12:00:00", "duration": "P1D", "timeZone": "Europe/Berlin"}
+    uid = (await engine.create(fields)).event
+    path = root / "calendar" / f"{uid}.ics"
+    assert "DTEND;TZID=Europe/Berlin:20261024T120000" in path.read_text(encoding="utf-8")
+    await engine.update(uid, {"recurrenceRules": [{"frequency": "daily", "count": 3}]})
+    assert "DURATION:P1D" in path.read_text(encoding="utf-8")
+    found, _ = await engine.search("2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z", expand=True)
+    assert [each["end"] for each in found] == ["2026-10-24T12:00:00", "2026-10-25T12:00:00", "2026-10-26T12:00:00"]
 
 
 async def test_the_zone_of_a_far_year_goes_with_its_event(root: Path, engine: CalendarEngine) -> None:
@@ -372,6 +384,42 @@ async def test_any_uid_has_a_file_name_that_is_safe(root: Path, engine: Calendar
     await engine.delete(uid)
     assert list((root / "calendar").iterdir()) == []
     assert sorted(each.name for each in root.iterdir()) == [".hotplug", "calendar"]
+
+
+async def test_alerts_are_alarms_that_others_read(root: Path, engine: CalendarEngine) -> None:
+    alerts = {
+        "a": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT1H30M"}},
+        "b": {"trigger": {"@type": "OffsetTrigger", "offset": "P7D", "relativeTo": "end"}},
+        "c": {
+            "trigger": {"@type": "AbsoluteTrigger", "when": "2026-06-11T13:00:00Z"},
+            "acknowledged": "2026-06-11T13:05:00Z",
+        },
+    }
+    uid = (await engine.create({**MEETING, "alerts": alerts})).event
+    assert (await engine.get(uid))["alerts"] == alerts
+    (read,) = icalendar.Calendar.from_ical((root / "calendar" / f"{uid}.ics").read_bytes()).events
+    triggers = sorted(str(each.TRIGGER) for each in read.walk("VALARM"))
+    assert triggers == ["-1 day, 22:30:00", "2026-06-11 13:00:00+00:00", "7 days, 0:00:00"]
+    mail = {"d": {"trigger": {"@type": "OffsetTrigger", "offset": "PT0S"}, "action": "email"}}
+    with pytest.raises(Unsupported) as caught:
+        await engine.update(uid, {"alerts": {**alerts, **mail}})
+    assert caught.value.details["lost"] == ["alerts"]
+    await engine.update(uid, {"alerts": {"a": alerts["a"], **mail}}, accept=["alerts"])
+    assert (await engine.get(uid))["alerts"] == {"a": alerts["a"]}
+
+
+async def test_alarms_of_other_kinds_stay_and_are_said_to_be_unknown(root: Path, engine: CalendarEngine) -> None:
+    sound = "BEGIN:VALARM\r\nACTION:AUDIO\r\nTRIGGER:-PT5M\r\nATTACH:Basso\r\nEND:VALARM\r\n"
+    path = put(root, FOREIGN.replace("BEGIN:VALARM", sound + "BEGIN:VALARM"))
+    wire = await engine.get(UID)
+    assert wire["unknown"] == ["alerts"]
+    assert list(wire["alerts"]) == ["2"]
+    new = {**wire["alerts"], "x": {"trigger": {"@type": "OffsetTrigger", "offset": "PT0S"}}}
+    await engine.update(UID, {"alerts": new}, scope="all")
+    assert (await engine.get(UID))["alerts"] == new
+    assert sound in path.read_bytes().decode()
+    await engine.update(UID, {}, ["alerts"], scope="all")
+    assert b"VALARM" not in path.read_bytes()
 
 
 async def test_no_temporary_file_is_left_and_none_is_read(root: Path, engine: CalendarEngine) -> None:

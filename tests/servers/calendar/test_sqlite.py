@@ -68,7 +68,7 @@ async def test_participants_alerts_and_every_character_are_kept(tmp_path: Path) 
     engine = CalendarEngine(SqliteStorage(tmp_path / "calendar.db"))
     more = {
         "participants": {"a": {"name": "Ä", "email": "a@example.org"}},
-        "alerts": {"1": {"trigger": {"offset": "-PT15M"}, "action": "display"}},
+        "alerts": {"1": {"trigger": {"@type": "OffsetTrigger", "offset": "-PT15M"}, "action": "email"}},
         "title": "a\x00b\r\nc\x1b",
     }
     wire = await engine.get((await engine.create({**MEETING, **more})).event)

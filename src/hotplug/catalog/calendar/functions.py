@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
 from hotplug.catalog.calendar import times
+from hotplug.catalog.calendar.records import changed_time
 from hotplug.catalog.calendar.times import (
     AllDay,
     Floating,
@@ -32,6 +33,10 @@ _KINDS: Final[Mapping[type[Any], str]] = {
 }
 
 
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
+_LAST: Final = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
 def when(fields: Any) -> dict[str, Any]:
     """`$when($)`: the time in an input: `{kind, start, end, duration, timeZone?, utcStart?, utcEnd?}`.
 
@@ -54,31 +59,20 @@ def when(fields: Any) -> dict[str, Any]:
 def changed(fields: Any, event: Any) -> dict[str, Any]:
     """`$changed($.changes, $event)`: the time that an event has after a change of some of it, as `$when` tells it.
 
-    A start alone moves the event and keeps its length; an end or a duration alone changes the length.
-    A start in another kind of time (zoned, floating, all-day) replaces zone and kind with what the change says.
+    What isn't named stays, by the rule of the native engines: the length when the start moves, the zone, the kind.
+
+    Raises:
+        InvalidArgument: The result is no time, or the event shows no length that could stay.
     """
     new = _object(fields)
     old = _object(event)
-    merged = {name: new[name] for name in ("start", "end", "duration", "timeZone", "showWithoutTime") if name in new}
-    if "start" not in merged:
-        merged["start"] = old.get("start")
-        for name in ("timeZone", "showWithoutTime"):
-            if name in old:
-                merged.setdefault(name, old[name])
-    elif "timeZone" in old and not {"timeZone", "showWithoutTime"} & merged.keys() and _offset(merged["start"]) is None:
-        # Editing keeps the zone that an event is stored in, unless a new one is given (FR-07).
-        merged["timeZone"] = old["timeZone"]
-    if "end" not in merged and "duration" not in merged:
-        merged["duration"] = old.get("duration")
-    return when(merged)
-
-
-def _offset(text: Any) -> Any:
-    """The offset of a date-time; None where it is local or no date-time."""
-    try:
-        return read_date_time(text, "start")[1]
-    except (InvalidArgument, TypeError):
-        return None
+    days = old.get("showWithoutTime")
+    length = old.get("duration")
+    if length is None:
+        if "end" not in new and "duration" not in new:
+            raise InvalidArgument("the event shows no length that could stay", hint="give end or duration too")
+        length = "P1D" if days else "PT0S"
+    return _told(changed_time(read_when(old.get("start", ""), None, length, old.get("timeZone"), days), new))
 
 
 def utc(text: Any) -> str:
@@ -90,9 +84,12 @@ def utc(text: Any) -> str:
 
 
 def plus_seconds(text: Any, seconds: Any) -> str:
-    """`$plusSeconds("2026-10-26T09:00:00Z", 60)`: a later instant."""
-    moment = datetime.fromisoformat(utc(text))
-    return format_utc(datetime.fromtimestamp(moment.timestamp() + float(seconds), UTC))
+    """`$plusSeconds("2026-10-26T09:00:00Z", 60)`: a later or an earlier instant, within the years 1 to 9999."""
+    moment = datetime.fromisoformat(utc(text)).astimezone(UTC)
+    try:
+        return format_utc(moment + timedelta(seconds=int(seconds)))
+    except OverflowError:
+        return format_utc(_FIRST if seconds < 0 else _LAST)
 
 
 def local(text: Any, zone: Any) -> str:
@@ -124,7 +121,7 @@ def mentions(event: Any, query: Any) -> bool:
         return True
     wanted = str(query).casefold()
     texts = _object(event)
-    return any(wanted in str(texts.get(name, "")).casefold() for name in ("title", "description", "location"))
+    return any(wanted in str(texts.get(name) or "").casefold() for name in ("title", "description", "location"))
 
 
 def days_after(text: Any, days: Any) -> str:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
+from hotplug.catalog.calendar.alerts import read_alerts
 from hotplug.catalog.calendar.recurrence import Occurrence, Override, Series
 from hotplug.catalog.calendar.rules import (
     Rule,
@@ -181,7 +182,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidArgument(f"{name} {value!r} is none", hint=f"use {' or '.join(_CHOICES[name])}")
         if name in PLAIN:
             _check_text(name, value)
-            out[PLAIN[name]] = value
+            out[PLAIN[name]] = (read_alerts(value) or None) if name == "alerts" and value is not None else value
     if values.get("calendar") is not None:
         out["calendar"] = values["calendar"]
     return out
@@ -371,8 +372,8 @@ def override_from_wire(patch: Mapping[str, Any], usual: When) -> Override:
     if "title" in patch and patch["title"] is None:
         raise InvalidArgument("'title' can't be cleared")
     when = changed_time(usual, patch)
-    fields = {name: value for name, value in patch.items() if name in PLAIN}
-    _plain(fields)
+    attributes = _plain({name: value for name, value in patch.items() if name in PLAIN})
+    fields = {name: attributes[attribute] for name, attribute in PLAIN.items() if attribute in attributes}
     return Override(when=None if when == usual else when, fields=fields)
 
 

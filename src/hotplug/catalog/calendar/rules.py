@@ -261,6 +261,8 @@ def _check_rule(rule: Rule, when: When) -> None:
     for name, is_wrong in wrong.items():
         if is_wrong:
             raise InvalidArgument(f"{name} doesn't go with frequency {rule.frequency!r}")
+    if (rule.frequency == "monthly" or rule.by_month) and any(abs(nth) > 5 for _, nth in rule.by_day):
+        raise InvalidArgument("nthOfPeriod counts in a month here, and no month has more than five of a day")
     timed = rule.by_hour or rule.by_minute or rule.by_second or rule.frequency == "hourly"
     if isinstance(when, AllDay) and timed:
         raise InvalidArgument("an all-day event recurs by days: no hourly, byHour, byMinute, bySecond")

@@ -8,16 +8,19 @@ from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 from hotplug.catalog.calendar import functions
-from hotplug.errors import Conflict, ConnectionFailed, Internal, Unavailable, Unsupported
+from hotplug.errors import Conflict, ConnectionFailed, Internal, NotFound, Unavailable, Unsupported
 from hotplug.projection.calendar import (
     FOREVER,
     TEXTS,
     Fields,
     Ours,
     accepted,
+    around,
     cleaned,
     clears,
     doubted,
+    in_four_digits,
+    lies_in,
     moved,
     page,
     refuse_series,
@@ -38,7 +41,6 @@ _STATUSES: Final = frozenset({"confirmed", "tentative", "cancelled"})
 _EARLIEST: Final = "1000-01-01T00:00:00Z"
 """It writes earlier years without their leading zeros, which no server takes."""
 _NOT_SENT: Final = re.compile(r"Connection refused|Name or service not known|nodename nor servname|getaddrinfo")
-_HALF_DAY: Final = 12 * 3600
 _READS_AT_ONCE: Final = 3
 
 
@@ -62,17 +64,17 @@ class AgentsCalendar:
             raise Unsupported(f"{_SERVER} can't search before {_EARLIEST}", details={"lost": ["from"]})
         calendars = [given["calendar"]] if "calendar" in given else await self._calendars()
         found: list[Fields] = []
-        series: list[Fields] = []
+        hidden: list[Fields] = []
         for calendar in calendars:
-            for event, later in await self._listed(calendar, bounds):
-                (series if later else found).append(event)
-        return page(found, given, always=series)
+            for event, shown_inside in await self._listed(calendar, bounds):
+                (found if shown_inside else hidden).append(event)
+        return page(found, given, always=hidden)
 
     async def create(self, given: Fields) -> Fields:
         """A new event; read back and compared."""
         fields = cleaned(given)
         lost = ["freeBusyStatus"] if "freeBusyStatus" in fields else []
-        time = _writable(time_of(fields, _KEEPS, server=_SERVER, lost=lost))
+        time = in_four_digits(time_of(fields, _KEEPS, server=_SERVER, lost=lost), server=_SERVER)
         asked: Fields = {name: fields[name] for name in (*TEXTS, "status") if name in fields} | _times(time)
         sent = {
             "calendar": fields["calendar"],
@@ -109,7 +111,7 @@ class AgentsCalendar:
                     details={"lost": ["end"]},
                 )
             time = _as_written(event)
-        time = _writable(time)
+        time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in (*TEXTS, "status") if name in changes}
         asked = {name: event[name] for name in (*TEXTS, "status") if name in event} | texts | _times(time)
         sent = {
@@ -145,9 +147,18 @@ class AgentsCalendar:
         """Call a tool that writes; a failure that doesn't tell whether it wrote is `in_doubt`."""
         try:
             return cast("Fields", await self._provider.ask(tool, arguments))
-        except Conflict as error:
+        except NotFound:
+            # It says of a calendar that it isn't there, too, where it may not see any; listing them says so.
+            await self._calendars()
+            raise
+        except Conflict:
+            if "href" not in arguments:
+                raise
+            now = await self._get(arguments["href"], "UTC")
             raise Conflict(
-                "the event was changed in between", hint="read it again, then decide", details=error.details
+                "the event was changed in between",
+                hint="read it again, then decide",
+                details={"revision": now["etag"]},
             ) from None
         except (Unavailable, Internal) as error:
             if _NOT_SENT.search(str(error.details.get("upstream", ""))):
@@ -155,18 +166,18 @@ class AgentsCalendar:
             raise doubted(error, what) from None
 
     async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields) -> Fields:
-        """Read back what was written; where nobody else wrote since, it is ours and has to be what was asked."""
+        """Compare what was written with what was asked; it is ours for as long as its etag stays."""
         etag = str(made.get("etag") or "")
         await self._ours.remember(handle, {"etag": etag})
         try:
-            event = await self._read(handle, series=False)
+            seen = await self._get(handle, "UTC")
         except ConnectionFailed as error:
             raise doubted(error, "the event was written, but can't be read back, so its content") from None
-        if event["revision"] == etag:
-            require_kept(asked, event, accept=accepted(given), server=_SERVER)
-        return {"event": handle, "revision": etag}
+        event = _event(seen, _folder(seen), ours=True, floating=False)
+        require_kept(asked, event, accept=accepted(given), server=_SERVER)
+        return {"event": handle, "revision": etag or seen["etag"]}
 
-    async def _read(self, handle: str, *, series: bool = True) -> Fields:
+    async def _read(self, handle: str) -> Fields:
         for _ in range(_READS_AT_ONCE):
             one = await self._get(handle, "UTC")
             ours = await self._is_ours(handle, one)
@@ -175,11 +186,10 @@ class AgentsCalendar:
                 break
         else:
             raise Unavailable(f"the event changes faster than {_SERVER} can read it twice")
-        calendar = one["href"].rpartition("/")[0] + "/"
-        event = _event(one, calendar, ours=ours, floating=other is not None and other["dtstart"] != one["dtstart"])
-        if ours or not series:
+        event = _event(one, _folder(one), ours=ours, floating=other is not None and other["dtstart"] != one["dtstart"])
+        if ours:
             return event
-        recurring = await self._is_series(calendar, handle, one)
+        recurring = await self._is_series(event["calendar"], handle, one)
         if recurring is None:
             event["unknown"] = [*event["unknown"], "recurring"]
         else:
@@ -214,34 +224,40 @@ class AgentsCalendar:
 
     async def _list(self, calendar: str, start: str, end: str, zone: str) -> list[Fields]:
         arguments = {"calendar": calendar, "start": start, "end": end, "timezone": zone}
-        return cast("list[Fields]", await self._provider.ask("calendar_list", arguments))
+        try:
+            return cast("list[Fields]", await self._provider.ask("calendar_list", arguments))
+        except NotFound:
+            await self._calendars()
+            raise
 
     async def _listed(self, calendar: str, bounds: Fields) -> list[tuple[Fields, bool]]:
-        """The events of a calendar that may lie in a range, each with whether it does so by what isn't shown of it."""
-        near = await self._list(calendar, functions.plus_seconds(bounds["from"], -1), bounds["to"], "UTC")
-        # All-day and floating events lie elsewhere on the time line in other zones.
-        wide = (
-            _clamped(functions.plus_seconds(bounds["from"], -_HALF_DAY)),
-            _clamped(functions.plus_seconds(bounds["to"], 14 * 3600)),
-        )
+        """The events that may lie in a range, each with whether it does so as it is shown, or by what isn't shown."""
+        # The server misses what has no length and starts at the beginning of the range; and all-day and floating
+        # events lie elsewhere on the time line in other zones.
+        near = around(bounds)
+        wide = (max(near["from"], _EARLIEST), near["to"])
         raw = {_path(item["href"]): item for item in await self._list(calendar, *wide, "UTC")}
-        raw.update({_path(item["href"]): item for item in near})
+        outside = {handle for handle, item in raw.items() if not lies_in(*_span(item), bounds)}
+        if outside:
+            exact = await self._list(calendar, bounds["from"], bounds["to"], "UTC")
+            outside &= {_path(item["href"]) for item in exact}
         ours = {handle: await self._is_ours(handle, item) for handle, item in raw.items()}
         far: dict[str, Fields] = {}
         if any(not ours[handle] and not item["all_day"] for handle, item in raw.items()):
             far = {_path(item["href"]): item for item in await self._list(calendar, *wide, _FAR_ZONE)}
-        listed_near = {_path(item["href"]) for item in near}
         found: list[tuple[Fields, bool]] = []
         for handle, item in raw.items():
             other = far.get(handle)
-            floating = other is not None and not item["all_day"] and other["dtstart"] != item["dtstart"]
+            if other is None or other["etag"] != item["etag"]:
+                other = item
+            floating = not item["all_day"] and other["dtstart"] != item["dtstart"]
             event = _event(item, calendar, ours=ours[handle], floating=floating)
-            later = not ours[handle] and handle in listed_near and _outside(item, bounds)
-            if later and item.get("dtend"):
+            placed = not floating and not item["all_day"]
+            if handle in outside and item.get("dtend") and (placed or not lies_in(*_span(item), near)):
                 event["recurring"] = True
             elif not ours[handle]:
                 event["unknown"] = [*event["unknown"], "recurring"]
-            found.append((event, later))
+            found.append((event, handle not in outside))
         return found
 
 
@@ -303,12 +319,6 @@ def _as_written(event: Mapping[str, Any]) -> Fields:
     return functions.when({"start": event["start"], "end": event["end"]})
 
 
-def _writable(time: Fields) -> Fields:
-    if time["start"] < _EARLIEST[:10]:
-        raise Unsupported(f"{_SERVER} can't write years before 1000", details={"lost": ["start"]})
-    return time
-
-
 def _times(time: Mapping[str, Any]) -> Fields:
     return {name: time[name] for name in ("start", "end", "showWithoutTime") if name in time}
 
@@ -322,19 +332,13 @@ def _when(time: Mapping[str, Any]) -> Fields:
     }
 
 
-def _outside(raw: Mapping[str, Any], bounds: Mapping[str, Any]) -> bool:
-    """Whether what is shown of it, taken as UTC, doesn't touch a range that it was listed for."""
-    start = _instant(raw["dtstart"])
-    end = _instant(raw.get("dtend") or raw["dtstart"])
-    return start >= bounds["to"] or end < functions.plus_seconds(bounds["from"], -1)
+def _span(raw: Mapping[str, Any]) -> tuple[str, str]:
+    """Start and end as shown, taken as UTC."""
+    return _instant(raw["dtstart"]), _instant(raw.get("dtend") or raw["dtstart"])
 
 
 def _instant(text: str) -> str:
     return functions.utc(text if len(text) > 10 else f"{text}T00:00:00Z")
-
-
-def _clamped(text: str) -> str:
-    return max(text, _EARLIEST)
 
 
 def _day(text: str | None) -> str:
@@ -343,6 +347,10 @@ def _day(text: str | None) -> str:
 
 def _wall(text: str | None) -> str:
     return (text or "")[:19]
+
+
+def _folder(raw: Mapping[str, Any]) -> str:
+    return raw["href"].rpartition("/")[0] + "/"
 
 
 def _path(href: str) -> str:

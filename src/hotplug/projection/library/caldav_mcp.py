@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, ClassVar, Final, cast
 
@@ -25,9 +24,12 @@ from hotplug.projection.calendar import (
     Fields,
     Ours,
     accepted,
+    around,
     cleaned,
     clears,
     doubted,
+    in_four_digits,
+    lies_in,
     moved,
     page,
     refuse_series,
@@ -51,8 +53,7 @@ _VAGUE: Final = re.compile(
     r"|Event not found"
 )
 _MAY_BE_SENT: Final = re.compile(r"Failed to (create|update) event")
-_NO_CONNECTION: Final = re.compile(r"connect E|getaddrinfo")
-_ZONES: Final = timedelta(hours=14)
+_NOT_SENT: Final = re.compile(r"connect E|getaddrinfo|status code 400")
 _FACT: Final = ("title", "description", "location", "start", "end", "showWithoutTime")
 
 
@@ -74,29 +75,42 @@ class CaldavMcp:
         bounds = functions.bounds(given)
         calendars = [given["calendar"]] if "calendar" in given else await self._calendars()
         found: list[Fields] = []
-        series: list[Fields] = []
-        start = bounds["from"] if bounds["from"] == _BEGINNING else functions.plus_seconds(bounds["from"], -1)
+        hidden: list[Fields] = []
         for calendar in calendars:
-            by_uid: dict[str, list[Fields]] = {}
-            for item in await self._list(calendar, start, bounds["to"]):
-                by_uid.setdefault(item["uid"], []).append(item)
-            for uid, items in by_uid.items():
-                event = await self._event({"calendar": calendar, "uid": uid}, items[0])
-                far = not any(_touches(item, start, bounds["to"], _ZONES) for item in items)
-                if len(items) > 1 or far:
-                    event["recurring"] = True
-                elif "recurring" not in event:
-                    event["unknown"] = [*event["unknown"], "recurring"]
-                here = any(_touches(item, start, bounds["to"], timedelta()) for item in items[:1])
-                (found if here else series).append(event)
-        return page(found, given, always=series)
+            for event, shown_inside in await self._listed(calendar, bounds):
+                (found if shown_inside else hidden).append(event)
+        return page(found, given, always=hidden)
+
+    async def _listed(self, calendar: str, bounds: Mapping[str, str]) -> list[tuple[Fields, bool]]:
+        """The events of a range, each with whether it lies there as it is shown, or by an occurrence that isn't."""
+        by_uid: dict[str, list[Fields]] = {}
+        # The server misses what has no length and starts at the beginning of the range.
+        start = functions.plus_seconds(bounds["from"], -1)
+        for item in await self._list(calendar, start, bounds["to"]):
+            by_uid.setdefault(item["uid"], []).append(item)
+        outside = {uid for uid, items in by_uid.items() if not lies_in(*_span(items[0]), bounds)}
+        if outside:
+            outside &= {item["uid"] for item in await self._list(calendar, bounds["from"], bounds["to"])}
+        near = around(bounds)
+        found: list[tuple[Fields, bool]] = []
+        for uid, items in by_uid.items():
+            inside = lies_in(*_span(items[0]), bounds)
+            if not inside and uid not in outside:
+                continue
+            event = await self._event({"calendar": calendar, "uid": uid}, items[0])
+            if len(items) > 1 or not lies_in(*_span(items[0]), near):
+                event["recurring"] = True
+            else:
+                event["unknown"] = [*event["unknown"], "recurring"]
+            found.append((event, inside))
+        return found
 
     async def create(self, given: Fields) -> Fields:
         """A new event; read back and compared."""
         fields = cleaned(given)
         lost = [name for name in ("status", "freeBusyStatus") if name in fields]
         lost += ["title"] if not fields["title"] else []
-        time = time_of(fields, _keeps(fields), server=_SERVER, lost=lost)
+        time = in_four_digits(time_of(fields, _keeps(fields), server=_SERVER, lost=lost), server=_SERVER)
         asked = {name: fields[name] for name in TEXTS if name in fields} | _times(time)
         sent = {"calendarUrl": fields["calendar"], **_texts(fields), **_when(time)}
         # Afterwards the server doesn't tell whether it reached the calendar at all.
@@ -125,12 +139,14 @@ class CaldavMcp:
         time = moved(given | {"changes": changes}, event, _keeps(given, event), server=_SERVER, lost=lost)
         if time is None:
             time = functions.when({name: event[name] for name in ("start", "end", "showWithoutTime") if name in event})
+        time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in TEXTS if name in changes}
         texts |= dict.fromkeys((name for name in cleared if name in TEXTS), "")
         asked = {name: event[name] for name in TEXTS if name in event} | texts | _times(time)
-        sent = {"calendarUrl": handle["calendar"], "uid": handle["uid"], **_texts(texts), **_when(time)}
+        # Left out, an all-day event stays one, and its end moves by a day.
+        sent = _upstream(handle) | _texts(texts) | {"wholeDay": False} | _when(time)
         await self._act("update-event", sent, handle["calendar"], "the update")
-        await self._written(handle, asked, given)
+        await self._written(handle, asked, given, ours=not _foreign(event))
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
@@ -139,7 +155,7 @@ class CaldavMcp:
         event = await self._read(handle)
         refuse_series(given, event, "deleted")
         try:
-            await self._act("delete-event", dict(_upstream(handle)), handle["calendar"], "the deletion")
+            await self._act("delete-event", _upstream(handle), handle["calendar"], "the deletion")
         except Unavailable:
             if not await self._items(handle):
                 raise NotFound("the event was deleted by somebody else in between") from None
@@ -180,8 +196,8 @@ class CaldavMcp:
             unknown.append("title")
         return {**listed, "unknown": [*unknown, *listed.get("unknown", ())]}
 
-    async def _written(self, handle: Fields, asked: Fields, given: Fields) -> None:
-        """Read back what was written, and compare it with what was asked; then it is ours."""
+    async def _written(self, handle: Fields, asked: Fields, given: Fields, *, ours: bool = True) -> None:
+        """Read back what was written, and compare it with what was asked; then it is ours, if it may be."""
         try:
             items = await self._items(handle)
         except ConnectionFailed as error:
@@ -192,7 +208,8 @@ class CaldavMcp:
             )
         event = _event(handle, items[0], whole_days=bool(asked.get("showWithoutTime")))
         require_kept(asked, event, accept=accepted(given), server=_SERVER)
-        await self._ours.remember(handle, _fact(event))
+        if ours:
+            await self._ours.remember(handle, _fact(event))
 
     async def _calendars(self) -> list[str]:
         listed = await self._provider.run(self._provider.plans["calendar.calendars"], {})
@@ -200,11 +217,14 @@ class CaldavMcp:
 
     async def _list(self, calendar: str, start: str, end: str) -> list[Fields]:
         arguments = {"calendarUrl": calendar, "start": start, "end": end}
+        begun = monotonic()
         try:
             return cast("list[Fields]", await self._provider.ask("list-events", arguments))
         except Internal as error:
             if not _VAGUE.search(str(error.details.get("upstream", ""))):
                 raise
+            if monotonic() - begun >= _SLOW:
+                raise Unavailable("the CalDAV server doesn't answer in time", details=error.details) from None
             raise (await self._reason(calendar)) or Unavailable(
                 "the calendar is there, and its events can't be read", details=error.details
             ) from None
@@ -223,7 +243,7 @@ class CaldavMcp:
             if monotonic() - begun >= _SLOW:
                 raise doubted(error, what) from None
             if isinstance(error, Unavailable):
-                if _NO_CONNECTION.search(said):
+                if _NOT_SENT.search(said):
                     raise
                 raise doubted(error, what) from None
             if not _VAGUE.search(said):
@@ -234,14 +254,14 @@ class CaldavMcp:
             if reason is not None:
                 raise reason from None
             raise Unavailable(
-                "the event is listed, but can't be written: another client named its file otherwise than by its uid",
+                "the event is listed, but can't be written: its file isn't named as caldav-mcp expects it of its uid",
                 details=error.details,
             ) from None
 
     async def _reason(self, calendar: str) -> ConnectionFailed | None:
         """Why a calendar can't be used; None where it can.
 
-        Asks to update an event that can't exist, so that nothing changes: of all tools only this one says what is wrong.
+        Asks to update an event that can't exist, which changes nothing: no other tool says what is wrong.
         """
         uid = f"hotplug-probe-{secrets.token_hex(16)}"
         try:
@@ -280,12 +300,18 @@ def _fact(event: Mapping[str, Any]) -> Fields:
 def _may_be_lost(event: Mapping[str, Any]) -> list[str]:
     """What an update would drop of an event that somebody else may have written."""
     lost: list[str] = []
-    if "timeZone" in event["unknown"]:
-        lost = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
+    if _foreign(event):
+        # Of a zoned event it writes the digits of UTC under the zone's name.
+        lost = ["start", "end", "timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
         lost += ["title"] if "title" in event["unknown"] else []
     if event.get("recurring") is not False:
         lost += ["recurrenceRules", "recurrenceOverrides"]
     return lost
+
+
+def _foreign(event: Mapping[str, Any]) -> bool:
+    """Whether somebody else may have written it, so that even its kind of time is unknown."""
+    return "timeZone" in event["unknown"]
 
 
 def _keeps(given: Mapping[str, Any], event: Mapping[str, Any] | None = None) -> tuple[str, ...]:
@@ -314,8 +340,5 @@ def _when(time: Mapping[str, Any]) -> Fields:
     return {"start": f"{time['start']}T00:00:00Z", "end": f"{last}T00:00:00Z", "wholeDay": True}
 
 
-def _touches(item: Mapping[str, Any], start: str, end: str, margin: timedelta) -> bool:
-    """Whether what is shown of an event lies in a range that it was listed for, or as near as zones make it."""
-    begins, ends = datetime.fromisoformat(item["start"]), datetime.fromisoformat(item["end"])
-    first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
-    return begins - margin < last and ends + margin >= first
+def _span(item: Mapping[str, Any]) -> tuple[str, str]:
+    return functions.utc(item["start"]), functions.utc(item["end"])

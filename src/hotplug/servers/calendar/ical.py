@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.catalog.calendar.recurrence import Override
@@ -18,6 +18,7 @@ from hotplug.catalog.calendar.rules import Rule, first_given, rule_from_text, ru
 from hotplug.catalog.calendar.times import Instant, Zoned, bounded
 from hotplug.catalog.calendar.zones import is_zone
 from hotplug.errors import HotplugError, InvalidArgument, Unsupported
+from hotplug.servers.calendar.alarms import edit_alarms, fits_alarm, read_alarms
 from hotplug.servers.calendar.icaltimes import (
     Zones,
     read_recurrence_ids,
@@ -59,10 +60,11 @@ def check(record: EventRecord, accept: frozenset[str]) -> EventRecord:
 
     Raises:
         InvalidArgument: A text has a control character.
-        Unsupported: It would lose something that `accept` doesn't name: participants, alerts, or the second of two
-            equal wall times (`timeZone`: accepted, it is kept as an instant).
+        Unsupported: It would lose something that `accept` doesn't name: participants, alerts that send mail, or the
+            second of two equal wall times (`timeZone`: accepted, it is kept as an instant).
     """
-    texts = [(name, getattr(record, attribute)) for attribute, (_, name) in _TEXTS.items()]
+    texts = [("uid", record.uid)]
+    texts += [(name, getattr(record, attribute)) for attribute, (_, name) in _TEXTS.items()]
     for override in record.overrides.values():
         texts += [(name, override.fields.get(name)) for _, name in _TEXTS.values()]
     for name, text in texts:
@@ -73,11 +75,9 @@ def check(record: EventRecord, accept: frozenset[str]) -> EventRecord:
                 " which iCalendar can't hold",
                 hint="end lines with U+000A alone" if found[0] == "\r" else "take it out",
             )
-    lost = [
-        name
-        for name in ("participants", "alerts")
-        if getattr(record, name) or any(override.fields.get(name) for override in record.overrides.values())
-    ]
+    lost = ["participants"] if any(_told(record, "participants")) else []
+    if not all(fits_alarm(alert) for alerts in _told(record, "alerts") for alert in alerts.values()):
+        lost.append("alerts")
     whens = [record.when, *(override.when for override in record.overrides.values() if override.when)]
     second = any(isinstance(when, Zoned) and _is_second(when) for when in whens)
     if second and (record.rules or record.overrides or "timeZone" not in accept):
@@ -91,13 +91,31 @@ def check(record: EventRecord, accept: frozenset[str]) -> EventRecord:
     if second:
         assert isinstance(record.when, Zoned)
         record = replace(record, when=Instant(record.when.start, record.when.duration))
-    if lost:
-        overrides = {
-            at: replace(each, fields={name: value for name, value in each.fields.items() if name not in lost})
-            for at, each in record.overrides.items()
-        }
-        record = replace(record, participants=None, alerts=None, overrides=overrides)
+    for name in lost:
+        if name != "timeZone":
+            record = _without(record, name)
     return record
+
+
+def _told(record: EventRecord, name: str) -> list[Mapping[str, Any]]:
+    """What the event and its changed occurrences say of participants or alerts."""
+    told = [getattr(record, name), *(override.fields.get(name) for override in record.overrides.values())]
+    return [each for each in told if each]
+
+
+def _without(record: EventRecord, name: str) -> EventRecord:
+    """The event without participants, or without the alerts that no VALARM can say."""
+
+    def left(value: Any) -> Any:
+        if name != "alerts" or not value:
+            return None
+        return {key: alert for key, alert in value.items() if fits_alarm(alert)} or None
+
+    overrides = {
+        at: replace(each, fields={key: left(value) if key == name else value for key, value in each.fields.items()})
+        for at, each in record.overrides.items()
+    }
+    return replace(record, overrides=overrides, **{name: left(getattr(record, name))})
 
 
 def _is_second(when: Zoned) -> bool:
@@ -180,12 +198,16 @@ def _read_override(record: EventRecord, at: datetime, own: EventRecord) -> Overr
 def _plain_names() -> Iterator[tuple[str, str]]:
     yield from ((attribute, name) for attribute, (_, name) in _TEXTS.items())
     yield from ((attribute, name) for attribute, (_, name, _) in _WORDS.items())
+    yield "alerts", "alerts"
 
 
 def _read_event(event: Component, calendar: str, zones: Zones) -> EventRecord:
     when, unknown = read_when_of(event, zones)
     bounded(when, "then")
     status, free_busy_status = (_word(event, attribute, unknown) for attribute in _WORDS)
+    alerts, exact = read_alarms(event)
+    if not exact:
+        unknown.add("alerts")
     return EventRecord(
         uid=_text(event, "UID") or "",
         calendar=calendar,
@@ -197,6 +219,7 @@ def _read_event(event: Component, calendar: str, zones: Zones) -> EventRecord:
         updated=read_stamp(event.first("LAST-MODIFIED")),
         status=status,
         free_busy_status=free_busy_status,
+        alerts=alerts,
         unknown=tuple(sorted(unknown)),
     )
 
@@ -261,8 +284,15 @@ def _edit_event(event: Component, before: EventRecord | None, after: EventRecord
         if before is None or getattr(before, attribute) != word:
             event.put((name,), [] if word is None else [line(name, values[word])])
             changed = True
+    if before is None or before.alerts != after.alerts:
+        edit_alarms(event, before.alerts if before else None, after.alerts)
+        changed = True
     recurring = bool(after.rules or after.overrides)
-    if before is None or before.when != after.when:
+    # the end of a series is in days where its length is: DTEND would make each occurrence as long as the first
+    nominal = (
+        before is not None and bool(after.when.duration.days) and recurring != bool(before.rules or before.overrides)
+    )
+    if before is None or before.when != after.when or nominal:
         event.put(_TIME_LINES, time_lines(after.when, recurring=recurring))
         changed = True
     if before is None:

@@ -18,8 +18,7 @@ from hotplug.catalog.calendar.times import (
     length_in_zone,
     read_duration,
 )
-from hotplug.catalog.calendar.zones import place, read_zone, resolve
-from hotplug.errors import InvalidArgument
+from hotplug.catalog.calendar.zones import is_zone, place, resolve
 from hotplug.servers.calendar.lines import Component, FileError, Line, line, parse, unescape
 
 __all__ = [
@@ -65,10 +64,9 @@ class Zones:
 def _iana(tzid: str) -> str | None:
     parts = tzid.strip("/").split("/")
     for start in range(len(parts)):
-        try:
-            return read_zone("/".join(parts[start:])).key
-        except InvalidArgument:
-            continue
+        name = "/".join(parts[start:])
+        if is_zone(name):
+            return name
     from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
     return WINDOWS_TO_OLSON.get(tzid)

@@ -55,7 +55,10 @@ class Storage(Protocol):
         ...
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """Exclusive over threads and processes; what it gives is the connection to commit with, or None."""
+        """Exclusive over threads and processes; what it gives is the connection to commit with, or None.
+
+        Not to be held while awaiting the engine, which works in another thread: give the engine an `also` instead.
+        """
         ...
 
     def calendars(self) -> list[CalendarEntry]:
