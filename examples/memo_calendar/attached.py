@@ -1,9 +1,9 @@
 """The memo calendar as part of a server that has tools of its own."""
 
 from mcp.server import MCPServer
+from server import MemoCalendar
 
 from hotplug.serve import attach
-from server import MemoCalendar
 
 server = MCPServer("office")
 

@@ -24,7 +24,7 @@ class Lent(Model):
 class Shelf(Profile, name="shelf", version="0.1.0"):
     """Things that are lent out and come back.
 
-    The core is seeing what there is and lending it. A shelf that can't say what stands on it, or lends nothing, is none.
+    The core is seeing what there is and lending it. A shelf that can't say what stands on it is none.
     """
 
     @read("shelf.things", sense="state", eager=True)

@@ -1,8 +1,9 @@
 """A shelf in memory."""
 
+from profile import Lent, OnShelf, Shelf, Thing, Things
+
 from hotplug.errors import NotFound, Unavailable
 from hotplug.serve import run
-from profile import Lent, OnShelf, Shelf, Thing, Things
 
 
 class MemoryShelf(Shelf):

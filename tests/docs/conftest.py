@@ -1,14 +1,15 @@
 """Runs a guide as a newcomer would: every command in order, in one folder, and compares what it shows.
 
 In a page, a fenced block of `console` holds commands (`$ `, continued after a backslash) and what they print; one of
-`python` is a program. Output that is shown has to come, `…` stands for any text; without any, the exit code alone counts.
-A command that doesn't end with 0 is followed by `$ echo $?` and its code. A comment `<!-- file: NAME -->` before a block
-puts the block into a file instead, and `<!-- same: PATH -->` says that the block is what stands in a file of the
-repository, or a part of it. `<!-- skip: WHY -->` leaves a block out.
+`python` is a program. Output that is shown has to come, `…` stands for any text; without any the exit code alone
+counts. A command that doesn't end with 0 is followed by `$ echo $?` and its code. A comment `<!-- file: NAME -->`
+before a block puts the block into a file instead, and `<!-- same: PATH -->` says that the block is what stands in a
+file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -25,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 540
 
 _BLOCK = re.compile(
-    r"(?:^<!-- (?P<note>\w+)(?:: (?P<value>.*?))? -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$", re.M | re.S
+    r"(?:^<!-- (?P<note>\w+)(?:: (?P<value>.*?))? -->\n+)?^```(?P<kind>\w*)\n(?P<body>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -162,7 +164,7 @@ def check_page() -> Callable[[Path], None]:
 
 def _runnable(body: str) -> str:
     """A program; one that awaits at its top is put into a function."""
-    if not re.search(r"^(async (with|for) |await |\w[^\n]*= await )", body, re.M):
+    if not re.search(r"^(async (with|for) |await |\w[^\n]*= await )", body, re.MULTILINE):
         return body
     lines = body.splitlines()
     imports = [line for line in lines if line.startswith(("import ", "from "))]
@@ -191,14 +193,11 @@ def _bash(script: str, folder: Path) -> None:
         "NO_COLOR": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, start_new_session=True)  # noqa: S603, S607
+    process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, start_new_session=True)
     try:
-        process.wait(LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        pass
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(LIMIT_SECONDS)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
-        except ProcessLookupError:
-            pass
         process.wait()
