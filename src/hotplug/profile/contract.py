@@ -8,11 +8,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
-from hotplug.errors import HotplugError, ProfileError, Unsupported
+from hotplug.errors import HotplugError, InvalidArgument, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
-from hotplug.profile.definition import Definition, Determinism, RefKind
+from hotplug.profile.definition import RESERVED, Definition, Determinism, RefKind
 from hotplug.profile.fields import Model, Ref, wire_name
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
 from hotplug.profile.schema import JsonSchema, fields_of_facets, subschemas
@@ -21,9 +21,6 @@ from hotplug.profile.shape import TypedShape
 from hotplug.profile.versions import Range, default_range, parse_version
 
 __all__ = ["RESERVED", "Caller", "Contract", "Extension", "Extra", "Profile", "Requirement", "extends"]
-
-RESERVED: Final = frozenset({"claim", "describe", "emit", "events", "look", "using", "window"})
-"""Names of the client and the server themselves: no part may have one."""
 
 _PROFILE_NAME = re.compile(r"[a-z][a-z0-9]*")
 _WIRE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -102,14 +99,15 @@ def _check_part(owner: str, part: Part) -> None:
 
 
 class Profile(Contract):
-    """A contract for one kind of thing. One class gives document, schemas, typed client and the server's base.
+    """A contract for one kind of thing: one class gives document, schemas, typed client and the server's base.
 
     `class Chat(Profile, name="chat", version="1.0.0")` defines one; `class Browser(Ui, name="browser", version=...)`
     extends one; `class MyChat(Chat)` is a native server of it, which overrides the core and whatever else it offers.
 
     Args of the class statement:
         name, version: Those of a profile; absent for a server.
-        facets: For a profile, name → `Facet`; for a server, the names of offered facets that only add fields.
+        facets: For a profile, name → `Facet`; for a server, the names of facets that it offers though they only add
+            fields.
         senses: Trust of senses outside OVP's table, or weaker than it.
         determinism: The default for servers of the profile.
         setup: A model of what a connection may be opened with.
@@ -231,9 +229,9 @@ class Profile(Contract):
                 parts = [part.name for part in definition.facet_parts(facet) if part.kind != "event"]
                 done = [part for part in parts if part in implemented]
                 if done and len(done) < len(parts):
+                    missing = sorted(set(parts) - set(done))
                     raise ProfileError(
-                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not "
-                        f"{', '.join(sorted(set(parts) - set(done)))}",
+                        f"{cls.__name__} has {', '.join(done)} of facet {facet!r} and not {', '.join(missing)}",
                         hint="a facet has all of its parts or none",
                     )
                 if facet in named and len(done) < len(parts):
@@ -316,9 +314,21 @@ class Profile(Contract):
             instance: Which instance of a server that has several.
             authorized: Members of guarded operations that these calls may use.
             ext: Arguments of extensions, by extension id.
+
+        Raises:
+            InvalidArgument: The key is empty, or the timeout isn't positive.
         """
-        options = {"key": key, "timeout": timeout, "instance": instance, "authorized": tuple(authorized), "ext": ext}
-        return self._connected().using(self, {name: value for name, value in options.items() if value})
+        if key == "":
+            raise InvalidArgument(
+                "the idempotency key is empty", hint="leave it out, and each call gets one of its own"
+            )
+        if timeout is not None and timeout <= 0:
+            raise InvalidArgument(f"the timeout is {timeout:g} s", hint="give a positive number of seconds")
+        options = {"key": key, "timeout": timeout, "instance": instance, "ext": ext}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if members := tuple(authorized):
+            given["authorized"] = members
+        return self._connected().using(self, given)
 
     async def describe(self) -> Mapping[str, Any]:
         """What stands behind the connection: `connection.describe`."""
@@ -350,7 +360,7 @@ class Profile(Contract):
     _emitter: Any = None
 
     async def emit(self, event: Event) -> None:
-        """Tell whoever listens: from a server's own methods, where events get the action's id, or from outside a call.
+        """Tell whoever listens: from a server's own methods (events get the action's id), or from outside of any call.
 
         Raises:
             HotplugError: The server isn't attached or running yet.

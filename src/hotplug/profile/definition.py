@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import keyword
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast
 
 from hotplug.errors import ProfileError
 from hotplug.profile.canonical import digest
-from hotplug.profile.parts import Facet, Flags, Look, Part, PartKind, Replay
+from hotplug.profile.form import check_form
+from hotplug.profile.parts import Facet, Flags, Part, PartKind
 from hotplug.profile.schema import JsonSchema
 from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape
-from hotplug.profile.versions import Range, numbers, parse_version
+from hotplug.profile.versions import Range, parse_version
 
-__all__ = ["DOCUMENT_SCHEMA", "Definition", "Determinism", "RefKind"]
+__all__ = ["DOCUMENT_SCHEMA", "RESERVED", "Definition", "Determinism", "RefKind"]
 
 DOCUMENT_SCHEMA: Final = "hotplug.profile/1"
+
+RESERVED: Final = frozenset({"claim", "describe", "emit", "events", "look", "using", "window"})
+"""Names of the client and the server themselves: no part may have one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +89,7 @@ class Definition:
     @cached_property
     def identity(self) -> str:
         """What the profile is called in a member's identity: name and major, `calendar@1`."""
-        return f"{self.name}@{numbers(parse_version(self.version))[0]}"
+        return f"{self.name}@{self.version.partition('.')[0]}"
 
     def lineage(self) -> Iterator[Definition]:
         """The profile and those that it extends, itself first."""
@@ -149,21 +155,7 @@ class Definition:
         known = document.get("schema")
         if known != DOCUMENT_SCHEMA:
             raise ProfileError(f"the document's schema is {known!r}", hint=f"this build reads {DOCUMENT_SCHEMA!r}")
-        allowed = {
-            "schema",
-            "name",
-            "version",
-            "description",
-            "extends",
-            "refs",
-            "facets",
-            "senses",
-            "determinism",
-            "setup",
-        }
-        extra = sorted(set(document) - allowed - set(_SECTIONS.values()))
-        if extra:
-            raise ProfileError(f"the document has unknown members: {', '.join(extra)}")
+        check_form(document)
         name = _text(document, "name")
         version = _text(document, "version")
         parse_version(version)
@@ -173,9 +165,13 @@ class Definition:
         if parent is not None and parent.name not in extends:
             raise ProfileError(f"{name} doesn't extend {parent.name}")
         parts: dict[str, Part] = {}
+        methods: dict[str, str] = {}
         for kind, key in _SECTIONS.items():
             for part_name, body in cast("dict[str, dict[str, Any]]", document.get(key, {})).items():
-                parts[part_name] = _read_part(kind, part_name, body)
+                part = parts[part_name] = _read_part(kind, part_name, body, owner=name)
+                other = methods.setdefault(part.method, part_name)
+                if kind != "event" and other != part_name:
+                    raise ProfileError(f"{other} and {part_name} would both be the method {part.method!r}")
         return cls(
             name=name,
             version=version,
@@ -229,25 +225,16 @@ def _part_document(part: Part) -> dict[str, Any]:
     return body
 
 
-def _read_part(kind: PartKind, name: str, body: Mapping[str, Any]) -> Part:
+def _read_part(kind: PartKind, name: str, body: Mapping[str, Any], *, owner: str) -> Part:
     inner, outer = ("arguments", "payload") if kind == "event" else ("input", "output")
-    allowed = {"description", "required", "look", "replay", inner, outer, *_FLAG_NAMES.values()}
-    extra = sorted(set(body) - allowed)
-    if extra:
-        raise ProfileError(f"{name} has unknown members: {', '.join(extra)}")
-    for key in (inner, outer):
-        if not isinstance(body.get(key), dict):
-            raise ProfileError(f"{name}: {key!r} is {body.get(key)!r}", hint="it is a JSON Schema")
-    flags = Flags(kind=kind, name=name, required=body.get("required", True) is True)
+    if not name.startswith(f"{owner}."):
+        raise ProfileError(f"{name!r} doesn't stand under {owner!r}", hint=f"name it {owner}.something")
+    flags = Flags(kind=kind, name=name, required=body.get("required", True))
     flags = replace(flags, **{attribute: body[key] for attribute, key in _FLAG_NAMES.items() if key in body})
-    for key, choices in (("look", get_args(Look)), ("replay", get_args(Replay))):
-        if key in body:
-            if body[key] not in choices:
-                raise ProfileError(f"{name}: {key} is {body[key]!r}", hint=f"one of {', '.join(choices)}")
-            flags = replace(flags, **{key: body[key]})
+    flags = replace(flags, **{key: body[key] for key in ("look", "replay") if key in body})
     return Part(
         name=name,
-        method=name.rpartition(".")[2],
+        method=_method(name.removeprefix(f"{owner}.")),
         description=str(body.get("description", "")),
         flags=flags,
         input=DocumentShape(body[inner]),
@@ -255,12 +242,16 @@ def _read_part(kind: PartKind, name: str, body: Mapping[str, Any]) -> Part:
     )
 
 
+def _method(name: str) -> str:
+    """The Python name of a part's own name: `window.open` is `window_open`, `listAll` is `list_all`."""
+    snake = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", name)
+    found = re.sub(r"\W", "_", snake).lower()
+    # The client itself has these names, and Python's keywords can't follow a dot.
+    return f"{found}_" if found in RESERVED or keyword.iskeyword(found) else found
+
+
 def _read_determinism(body: Mapping[str, Any]) -> Determinism:
-    renamed = {"replay_prefix" if key == "replayPrefix" else key: value for key, value in body.items()}
-    try:
-        return Determinism(**renamed)
-    except TypeError as error:
-        raise ProfileError(f"determinism: {error}") from None
+    return Determinism(**{"replay_prefix" if key == "replayPrefix" else key: value for key, value in body.items()})
 
 
 def _text(document: Mapping[str, Any], key: str) -> str:

@@ -181,7 +181,7 @@ class _TargetRule:
 
 
 Target: TypeAlias = Annotated[_Target, _TargetRule()]
-"""What an operation on an interface acts on: `{"ref": ...}` or a locator, `{"role": "button", "name": "Pay"}`."""
+"""What an operation on an interface acts on: `{"ref": …}` or a locator such as `{"role": "button", "name": "Pay"}`."""
 
 
 class Secret:

@@ -31,6 +31,7 @@ from hotplug.serve import current_call
 from hotplug.servers.calendar.engine import CalendarEngine, Effect
 from hotplug.servers.calendar.folder import FolderStorage
 from hotplug.servers.calendar.lists import changed_list
+from hotplug.servers.calendar.reminders import alert_map, changed_alerts, shown
 from hotplug.servers.calendar.sqlite import SqliteStorage
 from hotplug.servers.calendar.storage import Storage
 
@@ -73,16 +74,18 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
             range_.get("cursor"),
             expand=range_.get("expand", False),
         )
-        return Found(events=[CalendarEvent.model_validate(one) for one in events], cursor=cursor)
+        return Found(events=[CalendarEvent.model_validate(shown(one)) for one in events], cursor=cursor)
 
     async def get(self, event: EventRef) -> CalendarEvent:
-        return CalendarEvent.model_validate(await self._engine.get(event))
+        return CalendarEvent.model_validate(shown(await self._engine.get(event)))
 
     async def create(self, **event: Unpack[NewEvent]) -> Written:
         fields = _wire("calendar.create", event)
         _check_notify(fields, told=bool(fields.get("participants")))
         fields.pop("notify", None)
         accept = fields.pop("accept", ())
+        if "alerts" in fields:
+            fields["alerts"] = alert_map(fields["alerts"])
         done = _Done()
         await self._engine.create(fields, accept=accept, also=done.commit)
         return await self._finish(done)
@@ -96,10 +99,12 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         if lists:
             # What is added to is what was read: an edit in between moves the revision, and is refused.
             revision = revision or before.get("revision")
-        for name, key in (("participants", "email"), ("alerts", "id")):
-            after = changed_list(name, key, before.get(name), lists)
-            if after is not None:
-                fields[name] = after
+        participants = changed_list("participants", "email", before.get("participants"), lists)
+        if participants is not None:
+            fields["participants"] = participants
+        alerts = changed_alerts(before.get("alerts"), lists)
+        if alerts is not None:
+            fields["alerts"] = alerts
         _check_notify(given, told=any("Participants" in name for name in lists) or bool(before.get("participants")))
         done = _Done()
         await self._engine.update(
@@ -167,7 +172,7 @@ class SqliteCalendar(NativeCalendar, facets=["invitations", "reminders"]):
         self.instance = f"sqlite:{Path(path).name}"
 
 
-class FolderCalendar(NativeCalendar):
+class FolderCalendar(NativeCalendar, facets=["reminders"]):
     """A folder with a folder for each calendar and an `.ics` file for each event.
 
     Args:

@@ -1,0 +1,64 @@
+"""Native calendars to connect to, and what is in them byte for byte."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from hotplug import connect
+from hotplug.catalog import Calendar
+from hotplug.store import open_store
+
+KINDS = ["sqlite", "folder"]
+
+
+def target(kind: str, folder: Path) -> str:
+    return f"sqlite:///{folder}/calendar.db" if kind == "sqlite" else f"folder:{folder}/calendars"
+
+
+@asynccontextmanager
+async def opened(kind: str, folder: Path) -> AsyncGenerator[Calendar]:
+    """A connected calendar; the folder's records stand in a file beside it."""
+    if kind == "sqlite":
+        async with connect(Calendar, target(kind, folder)) as calendar:
+            yield calendar
+        return
+    async with (
+        open_store(f"sqlite:///{folder}/records.db") as store,
+        connect(Calendar, target(kind, folder), store=store) as calendar,
+    ):
+        yield calendar
+
+
+def content(kind: str, folder: Path) -> Any:
+    """All that the backend keeps: every row, or every byte of every file."""
+    if kind == "folder":
+        root = folder / "calendars"
+        return {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in sorted(root.rglob("*"))
+            if path.is_file() and path.name != "lock"
+        }
+    connection = sqlite3.connect(folder / "calendar.db")
+    try:
+        tables = [
+            name
+            for (name,) in connection.execute(
+                "select name from sqlite_master where name like 'calendar_%' order by name"
+            )
+            if not name.endswith("_by_time")
+        ]
+        return {table: list(connection.execute(f"select * from {table} order by 1")) for table in tables}
+    finally:
+        connection.close()
+
+
+def count(kind: str, folder: Path) -> int:
+    """How many events there are."""
+    found = content(kind, folder)
+    if kind == "sqlite":
+        return len(found["calendar_events"])
+    return sum(name.endswith(".ics") for name in found)
