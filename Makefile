@@ -35,9 +35,9 @@ format: ## Rewrite the sources as `make check` wants them
 	@ruff check --fix-only --quiet .
 	@ruff format .
 
-bench: ## Measure, against the aims written beside each number
+bench: ## Measure, against the aims written beside each number (JSON=FILE for a document)
 	@tools/setup dev
-	@for file in benchmarks/bench_*.py; do python "$$file" $(ARGS) || exit; done
+	@PYTHONPATH=src python -m benchmarks $(if $(JSON),--json "$(JSON)") $(ARGS)
 
 lock: ## Write requirements/*.txt anew from pyproject.toml
 	@tools/setup dev

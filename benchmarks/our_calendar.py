@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from hotplug.serve import run
-from hotplug.servers.calendar.server import SqliteCalendar
-from hotplug.store import open_store
+from hotplug.servers import native
 
 if __name__ == "__main__":
-    run(SqliteCalendar(sys.argv[1]), store=open_store(f"sqlite:///{sys.argv[1]}"))
+    calendar, store, identity = native("sqlite", sys.argv[1])
+    run(calendar, store=store, identity=identity)

@@ -36,7 +36,7 @@ class Note(Profile, name="note", version="1.0.0", facets={}):
     """Notes, so that a projection can be measured whose upstream costs next to nothing."""
 
     @read("note.get", sense="state")
-    async def get(self, id: str) -> Shown:
+    async def get(self, note: str) -> Shown:
         """Show a note."""
         ...
 
@@ -51,7 +51,7 @@ senses:
 operations:
   note.get:
     tool: show
-    args: {id: id}
+    args: {note: note}
     codec: json
     result: '{"title": summary, "guests": [attendees[status != "declined"].email]}'
 coverage: {show: mapped}
@@ -77,14 +77,14 @@ async def measure_projected(counts: Counts) -> list[Row]:
         sdk = await stack.enter_async_context(Client(child, cache=None))
 
         async def projected() -> None:
-            answer = await runtime.call("note.get", {"id": "n1"})
+            answer = await runtime.call("note.get", {"note": "n1"})
             if answer.is_error:
                 raise RuntimeError(str(answer.content))
 
         sides: dict[str, Side] = {
             "projected": projected,
-            "McpSession": lambda: session.call("show", {"id": "n1"}),
-            "SDK client": lambda: sdk.call_tool("show", {"id": "n1"}),
+            "McpSession": lambda: session.call("show", {"note": "n1"}),
+            "SDK client": lambda: sdk.call_tool("show", {"note": "n1"}),
         }
         times = await compare(sides, counts)
     group = "projected, a tool that answers at once"
@@ -111,7 +111,7 @@ class _Noting:
 
 
 async def measure_real(counts: Counts) -> list[Row]:
-    """A published calendar server on a real Radicale: reads through the projection, and the same tool calls directly."""
+    """A published calendar server on a real Radicale: reads through the projection, and its tool calls directly."""
     from hotplug.connect import link_of
     from hotplug.testing.published import published
     from hotplug.testing.radicale import radicale

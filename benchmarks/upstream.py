@@ -20,7 +20,7 @@ _TEXT = json.dumps(
 
 
 @server.tool(structured_output=False)
-async def show(id: str) -> str:
+async def show(note: str) -> str:
     """Show a note as JSON."""
     return _TEXT
 

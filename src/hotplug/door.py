@@ -264,7 +264,7 @@ def _native(target: Target) -> tuple[Profile, Store | None, str] | None:
     found: object = None
     if isinstance(target, ObjectTarget):
         found = target.server
-    elif isinstance(target, PythonTarget):
+    elif isinstance(target, PythonTarget) and target.object:
         from hotplug.connect.launch import import_object
 
         found = import_object(target)

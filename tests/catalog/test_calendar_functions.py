@@ -61,7 +61,31 @@ def test_a_changed_start_keeps_the_zone_unless_a_new_one_is_given_fr_07() -> Non
     assert call("changed", {"start": "2026-10-27T10:00:00"}, event)["timeZone"] == "Europe/Berlin"
     floats = call("changed", {"start": "2026-10-27T10:00:00", "timeZone": "floating"}, event)
     assert floats["kind"] == "floating"
-    assert call("changed", {"start": "2026-10-27T10:00:00Z"}, event)["kind"] == "instant"
+    same = call("changed", {"start": "2026-10-27T10:00:00Z"}, event)
+    assert (same["start"], same["timeZone"]) == ("2026-10-27T11:00:00", "Europe/Berlin")
+
+
+def test_a_changed_day_stays_a_day() -> None:
+    event = {"start": "2026-10-26", "end": "2026-10-28", "duration": "P2D", "showWithoutTime": True}
+    moved = call("changed", {"start": "2026-10-27"}, event)
+    assert (moved["kind"], moved["end"]) == ("allDay", "2026-10-29")
+    with pytest.raises(InvalidArgument):
+        call("changed", {"start": "2026-10-27T09:00:00Z"}, event)
+    timed = {"start": "2026-10-27T09:00:00Z", "duration": "PT1H", "showWithoutTime": False}
+    assert call("changed", timed, event)["kind"] == "instant"
+
+
+def test_a_length_that_is_not_shown_has_to_be_given() -> None:
+    event = {"start": "2026-10-26T13:00:00Z"}
+    assert call("changed", {"end": "2026-10-26T14:00:00Z"}, event)["duration"] == "PT1H"
+    with pytest.raises(InvalidArgument, match="no length"):
+        call("changed", {"start": "2026-10-26T13:00:00Z"}, event)
+
+
+def test_a_new_date_for_an_all_day_event_keeps_it_all_day() -> None:
+    event = {"start": "2026-10-26", "end": "2026-10-29", "duration": "P3D", "showWithoutTime": True}
+    moved = call("changed", {"start": "2026-10-27"}, event)
+    assert (moved["kind"], moved["start"], moved["end"]) == ("allDay", "2026-10-27", "2026-10-30")
 
 
 def test_instants_are_written_in_utc_and_added_to_within_the_years_there_are() -> None:

@@ -92,7 +92,7 @@ def test_an_unknown_command_gets_the_closest_one(run: Run) -> None:
     ran = run("profle")
     assert (ran.code, ran.out) == (Exit.USAGE, "")
     assert "'profle'" in ran.err
-    assert "Did you mean 'profile'?" in ran.err
+    assert "Did you mean 'profile'" in ran.err
 
 
 def test_an_unknown_verb_gets_the_closest_one(run: Run) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -426,11 +426,14 @@ class _Between:
         self.drop: str | None = None
         self.answer: Reply | None = None
         self.before = ""
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._channel, name)
 
     async def call(self, tool: str, arguments: Any, *, meta: Any, timeout: float | None = None) -> Reply:
+        if tool == "calendar_update" and self.meanwhile is not None:
+            await self.meanwhile()
         if tool == "calendar_add":
             reply = await self._channel.call(
                 tool, {name: value for name, value in arguments.items() if name != self.drop}, meta=meta
@@ -469,3 +472,20 @@ async def test_what_only_a_bad_server_does_is_told_fr_15(server: RadicaleServer)
             await provider.invoke(create, event)
         assert unread.value.details["state"] == "unknown"
         assert re.search("html", str(unread.value.details["text"]))
+
+        between.answer = None
+        between.drop = None
+        made = await provider.invoke(create, {**event, "title": "overtaken"})
+
+        async def overtake() -> None:
+            stored = next(one for one in await server.stored() if "SUMMARY:overtaken" in one.ical)
+            await server.put(
+                stored.collection, stored.href.rpartition("/")[2], stored.ical.replace("T140000Z", "T150000Z")
+            )
+
+        between.meanwhile = overtake
+        update = Calendar.definition.all_parts["calendar.update"]
+        with pytest.raises(Conflict) as overtaken:
+            await provider.invoke(update, {"event": made["event"], "changes": {"title": "mine"}})
+        assert overtaken.value.details["revision"] not in {None, "", made["revision"]}
+        assert "DTEND:20261026T150000Z" in (await lines(server, "overtaken") or [])

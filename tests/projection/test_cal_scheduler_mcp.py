@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from hotplug.catalog.calendar import Calendar
 from hotplug.conform.journey import load, play
 from hotplug.connect import CommandTarget, McpChannel, McpSession, Reply, link_of
 from hotplug.door import connect
-from hotplug.errors import Ambiguous, Internal, InvalidArgument, NotFound, Unavailable, Unsupported
+from hotplug.errors import Ambiguous, InDoubt, Internal, InvalidArgument, NotFound, Unavailable, Unsupported
 from hotplug.projection import ProjectedProvider, named
 from hotplug.store import SqliteStore
 from hotplug.testing import RadicaleServer, radicale
@@ -120,8 +120,10 @@ async def test_the_journey_of_a_day_goes_through_with_every_write_witnessed(
     for cell in outcome.cells:
         by_status.setdefault(cell.status, []).append(cell.step)
     assert by_status.pop("absent") == ["be refused on a stale revision"]
+    assert by_status.pop("refused") == ["keep 9 o'clock in Berlin", "keep 7 o'clock anywhere"]
     assert list(by_status) == ["passed"]
-    assert [cell.witnessed for cell in outcome.cells if cell.witnessed is not None] == [True] * 4
+    witnessed = [cell.witnessed for cell in outcome.cells if cell.witnessed is not None]
+    assert witnessed == [True] * 7
 
 
 async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
@@ -138,12 +140,16 @@ async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
     assert await only(cal) == event
 
 
-async def test_an_all_day_event_keeps_its_dates(cal: Calendar, work: Any, server: RadicaleServer) -> None:
+async def test_an_all_day_event_keeps_its_dates_also_when_it_is_written_back_fr02(
+    cal: Calendar, work: Any, server: RadicaleServer
+) -> None:
     made = await cal.create(calendar=work, title="Fair", start="2026-10-26", end="2026-10-29", show_without_time=True)
     assert {"DTSTART;VALUE=DATE:20261026", "DTEND;VALUE=DATE:20261029"} <= await lines(server)
     event = await cal.get(made.event)
     assert (event.start, event.end, event.show_without_time) == ("2026-10-26", "2026-10-29", True)
-    await cal.update(made.event, {"start": "2026-10-27", "show_without_time": True})
+    await cal.update(made.event, {"start": event.start, "end": str(event.end), "show_without_time": True})
+    assert await cal.get(made.event) == event
+    await cal.update(made.event, {"start": "2026-10-27"})
     assert {"DTSTART;VALUE=DATE:20261027", "DTEND;VALUE=DATE:20261030"} <= await lines(server)
 
 
@@ -340,32 +346,87 @@ async def test_a_wrong_password_is_unavailable_and_no_empty_list(server: Radical
 
 
 class Meddling(McpChannel):
-    """Another client that changes what was written, before it can be read back."""
+    """A channel on which something happens to a tool call: `instead` is given it, and may send it."""
 
-    def __init__(self, session: McpSession, server: RadicaleServer) -> None:
-        super().__init__(session)
-        self._server = server
+    instead: Callable[[str, Callable[[], Awaitable[Reply]]], Awaitable[Reply]] | None = None
 
     async def call(
         self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
     ) -> Reply:
-        reply = await super().call(tool, arguments, meta=meta, timeout=timeout)
-        if tool == "create_event":
-            [stored] = await self._server.stored()
-            name = stored.href.rsplit("/", 1)[-1].replace("%40", "@")
-            await self._server.put("work", name, stored.ical.replace("LOCATION:Here", "LOCATION:There"))
-        return reply
+        async def send() -> Reply:
+            return await super(Meddling, self).call(tool, arguments, meta=meta, timeout=timeout)
+
+        return await (self.instead(tool, send) if self.instead else send())
 
 
-async def test_success_that_kept_something_else_is_no_success_fr15(server: RadicaleServer) -> None:
+@pytest.fixture(scope="module")
+async def meddled(server: RadicaleServer) -> AsyncGenerator[tuple[Meddling, ProjectedProvider]]:
     upstream, loaded = published(NAME), named(NAME)
     session = McpSession(CommandTarget(upstream.command, env=upstream.env(server)))
     async with session:
-        provider = ProjectedProvider(
-            loaded.source, Calendar, Meddling(session, server), tools=loaded.tools, title=NAME, path=loaded.path
+        channel = Meddling(session)
+        yield (
+            channel,
+            ProjectedProvider(loaded.source, Calendar, channel, tools=loaded.tools, title=NAME, path=loaded.path),
         )
-        given = {"calendar": "Work", "title": "x", "location": "Here"}
-        times = {"start": "2026-10-26T13:00:00Z", "end": "2026-10-26T14:00:00Z"}
-        with pytest.raises(Internal) as told:
-            await provider.invoke(Calendar.definition.all_parts["calendar.create"], {**given, **times})
-        assert told.value.details["lost"] == ["location"]
+
+
+CREATE = Calendar.definition.all_parts["calendar.create"]
+LUNCH = {
+    "calendar": "Work",
+    "title": "Lunch",
+    "location": "Here",
+    "start": "2026-10-26T13:00:00Z",
+    "end": "2026-10-26T14:00:00Z",
+}
+FAILED = Reply(content=None, is_error=True, text="Error executing tool create_event")
+
+
+async def test_success_that_kept_something_else_is_no_success_fr15(
+    server: RadicaleServer, meddled: tuple[Meddling, ProjectedProvider]
+) -> None:
+    channel, provider = meddled
+
+    async def instead(tool: str, send: Callable[[], Awaitable[Reply]]) -> Reply:
+        reply = await send()
+        if tool == "create_event":
+            [stored] = await server.stored()
+            name = stored.href.rsplit("/", 1)[-1].replace("%40", "@")
+            await server.put("work", name, stored.ical.replace("LOCATION:Here", "LOCATION:There"))
+        return reply
+
+    channel.instead = instead
+    with pytest.raises(Internal) as told:
+        await provider.invoke(CREATE, LUNCH)
+    assert told.value.details["lost"] == ["location"]
+
+
+async def test_a_failure_after_which_the_event_is_there_is_in_doubt(
+    server: RadicaleServer, meddled: tuple[Meddling, ProjectedProvider]
+) -> None:
+    channel, provider = meddled
+
+    async def instead(tool: str, send: Callable[[], Awaitable[Reply]]) -> Reply:
+        reply = await send()
+        return FAILED if tool == "create_event" else reply
+
+    channel.instead = instead
+    with pytest.raises(InDoubt):
+        await provider.invoke(CREATE, LUNCH)
+    assert len(await server.stored()) == 1
+
+
+async def test_a_failure_that_wrote_nothing_says_so_with_the_servers_words_fr18(
+    server: RadicaleServer, meddled: tuple[Meddling, ProjectedProvider]
+) -> None:
+    channel, provider = meddled
+
+    async def instead(tool: str, send: Callable[[], Awaitable[Reply]]) -> Reply:
+        return FAILED if tool == "create_event" else await send()
+
+    channel.instead = instead
+    with pytest.raises(Internal, match="wrote nothing") as told:
+        await provider.invoke(CREATE, LUNCH)
+    assert told.value.details["upstream"] == FAILED.text
+    assert "state" not in told.value.details
+    assert await server.stored() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from hotplug.errors import (
     NotFound,
     PermissionDenied,
     TooLarge,
+    Unavailable,
     Unsupported,
 )
 from hotplug.projection.library.caldav_blade_mcp import parse
@@ -127,8 +128,10 @@ async def test_the_journey_of_a_day_goes_through_with_every_write_witnessed(
     for cell in outcome.cells:
         by_status.setdefault(cell.status, []).append(cell.step)
     assert by_status.pop("absent") == ["be refused on a stale revision"]
+    assert by_status.pop("refused") == ["keep 9 o'clock in Berlin", "keep 7 o'clock anywhere"]
     assert list(by_status) == ["passed"]
-    assert [cell.witnessed for cell in outcome.cells if cell.witnessed is not None] == [True] * 4
+    witnessed = [cell.witnessed for cell in outcome.cells if cell.witnessed is not None]
+    assert witnessed == [True] * 7
 
 
 async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
@@ -145,12 +148,16 @@ async def test_an_instant_is_kept_as_it_is_whatever_its_offset(
     assert await only(cal) == event
 
 
-async def test_an_all_day_event_keeps_its_dates(cal: Calendar, work: Any, server: RadicaleServer) -> None:
+async def test_an_all_day_event_keeps_its_dates_also_when_it_is_written_back_fr02(
+    cal: Calendar, work: Any, server: RadicaleServer
+) -> None:
     made = await cal.create(calendar=work, title="Fair", start="2026-10-26", end="2026-10-29", show_without_time=True)
     assert {"DTSTART;VALUE=DATE:20261026", "DTEND;VALUE=DATE:20261029"} <= await lines(server)
     event = await cal.get(made.event)
     assert (event.start, event.end, event.show_without_time) == ("2026-10-26", "2026-10-29", True)
-    await cal.update(made.event, {"start": "2026-10-27", "show_without_time": True})
+    await cal.update(made.event, {"start": event.start, "end": str(event.end), "show_without_time": True})
+    assert await cal.get(made.event) == event
+    await cal.update(made.event, {"start": "2026-10-27"})
     assert {"DTSTART;VALUE=DATE:20261027", "DTEND;VALUE=DATE:20261030"} <= await lines(server)
 
 
@@ -304,6 +311,14 @@ async def test_an_event_without_a_shown_end_says_so_and_new_times_for_it_change_
     assert stored <= await lines(server)
 
 
+async def test_a_range_with_too_many_events_is_refused_and_not_cut_short(cal: Calendar, server: RadicaleServer) -> None:
+    for number in range(61):
+        times = (f"DTSTART:20261026T09{number % 60:02d}00Z", "DTEND:20261026T110000Z")
+        await server.put("work", f"n{number}.ics", ical(f"n{number}", *times, f"SUMMARY:{number}"))
+    with pytest.raises(TooLarge, match="shorter range"):
+        await cal.search("2026-10-24T00:00:00Z", "2026-10-31T00:00:00Z")
+
+
 async def test_what_is_gone_is_not_found(cal: Calendar, work: Any, server: RadicaleServer) -> None:
     made = await cal.create(calendar=work, title="Short", start="2026-10-26T09:00:00Z", duration="PT0S")
     assert (await cal.get(made.event)).duration == "PT0S"
@@ -339,14 +354,24 @@ async def test_a_calendar_whose_identifier_is_the_name_of_another_is_ambiguous(
         await server.remove_calendar("aaa")
 
 
-async def test_a_server_that_may_not_write_is_permission_denied(server: RadicaleServer, store: SqliteStore) -> None:
-    async with opened(server, store, {"CALDAV_WRITE_ENABLED": "false"}) as cal:
+async def test_a_server_that_may_not_write_is_permission_denied_and_one_that_is_gone_unavailable(
+    store: SqliteStore,
+) -> None:
+    async with AsyncExitStack() as stack:
+        own = await stack.enter_async_context(AsyncExitStack())
+        server = await own.enter_async_context(radicale(calendars={"work": "Work"}))
+        cal = await stack.enter_async_context(opened(server, store, {"CALDAV_WRITE_ENABLED": "false"}))
         [calendar] = (await cal.calendars()).calendars
         with pytest.raises(PermissionDenied, match="CALDAV_WRITE_ENABLED"):
             await cal.create(
                 calendar=calendar.calendar, title="x", start="2026-10-26T13:00:00Z", end="2026-10-26T14:00:00Z"
             )
         assert await server.stored() == []
+        await own.aclose()
+        with pytest.raises(Unavailable):
+            await cal.calendars()
+        with pytest.raises(Unavailable):
+            await cal.search("2026-10-24T00:00:00Z", "2026-10-31T00:00:00Z", calendar=calendar.calendar)
 
 
 async def test_a_wrong_password_is_permission_denied_and_no_empty_list(

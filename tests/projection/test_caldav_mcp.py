@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 JOURNEY = Path(__file__).parents[2] / "examples" / "journeys" / "calendar-day.yaml"
 DAY = ("2026-10-26T00:00:00Z", "2026-10-27T00:00:00Z")
-LOSSES = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
+LOSSES = ["start", "end", "timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
 SERIES = ["recurrenceRules", "recurrenceOverrides"]
 HOUR: dict[str, Any] = {"start": "2026-10-26T13:00:00Z", "duration": "PT1H"}
 
@@ -55,13 +55,18 @@ async def store(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) ->
 
 def target(server: RadicaleServer, **settings: str) -> CommandTarget:
     upstream = published("caldav-mcp")
-    return CommandTarget(upstream.command, env=upstream.env(server) | settings)
+    env = upstream.env(server) | settings
+    # The projection sets it.
+    del env["TZ"]
+    return CommandTarget(upstream.command, env=env)
 
 
 @pytest.fixture(scope="module")
 async def cal(server: RadicaleServer, store: Store) -> AsyncGenerator[Calendar]:
-    async with connect(Calendar, target(server), store=store, start_timeout=120.0) as connection:
-        yield connection
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Asia/Tokyo")
+        async with connect(Calendar, target(server), store=store, start_timeout=120.0) as connection:
+            yield connection
 
 
 @pytest.fixture
@@ -193,6 +198,21 @@ async def test_an_all_day_event_is_stored_as_dates_where_the_loss_of_its_mark_is
     await cal.update(made.event, {"title": "fair"})
     kept = [line for line in await lines(server, "fair") or [] if not line.endswith(":")]
     assert kept == [line for line in stored if not line.endswith(":")]
+    await cal.update(made.event, {"start": "2026-09-15"})
+    assert "DTEND;VALUE=DATE:20260916" in (await lines(server, "fair") or [])
+    timed: Any = {"start": "2026-09-14T09:00:00Z", "end": "2026-09-14T10:00:00Z", "show_without_time": False}
+    await cal.update(made.event, timed)
+    seen = await cal.get(made.event)
+    assert (seen.start, seen.duration, seen.show_without_time) == ("2026-09-14T09:00:00Z", "PT1H", None)
+
+
+async def test_a_day_of_another_client_becomes_its_instants_where_that_is_accepted_and_grows_by_none(
+    cal: Calendar, server: RadicaleServer
+) -> None:
+    await foreign(server, "feast", "DTSTART;VALUE=DATE:20261026", "DTEND;VALUE=DATE:20261027")
+    await cal.update((await find(cal, "feast")).event, {"location": "x"}, accept=LOSSES)
+    times = [line for line in await lines(server, "feast") or [] if line.startswith("DT")]
+    assert times == ["DTEND:20261027T000000Z", "DTSTART:20261026T000000Z"]
 
 
 async def test_a_foreign_event_is_changed_only_where_each_loss_is_accepted(
@@ -205,12 +225,12 @@ async def test_a_foreign_event_is_changed_only_where_each_loss_is_accepted(
     assert (seen.start, seen.duration, seen.recurring, seen.status) == ("2026-10-26T10:00:00Z", "PT1H", False, None)
     assert {"timeZone", "showWithoutTime", "status", "freeBusyStatus", "utcStart"} <= set(seen.unknown or ())
     assert await refused(cal.update(event, {"location": "x"})) == LOSSES
-    assert await refused(cal.update(event, {"location": "x"}, accept=LOSSES[1:])) == ["timeZone"]
+    assert await refused(cal.update(event, {"location": "x"}, accept=LOSSES[1:])) == ["start"]
     assert await lines(server, "theirs") == before
     await cal.update(event, {"location": "x"}, accept=LOSSES)
     assert "LOCATION:x" in (await lines(server, "theirs") or [])
-    # From now on it looks as we wrote it.
-    await cal.update(event, {"location": "y"})
+    # Nobody knows what became of its zone, so it is still theirs.
+    assert await refused(cal.update(event, {"location": "y"})) == LOSSES
 
 
 @pytest.mark.parametrize(
@@ -230,6 +250,9 @@ async def test_what_kind_of_time_another_client_stored_is_unknown_and_not_touche
     seen = await cal.get((await find(cal, uid)).event)
     assert {"timeZone", "showWithoutTime", "utcStart"} <= set(seen.unknown or ())
     assert (seen.recurring, seen.utc_start) == (False, None)
+    if uid == "days":
+        # In the zone that the projection asks for, not in that of this process.
+        assert (seen.start, seen.end) == ("2026-10-26T00:00:00Z", "2026-10-29T00:00:00Z")
     assert await refused(cal.update(seen.event, {"title": "mine"})) == LOSSES
     assert await lines(server, uid) == before
     await cal.delete(seen.event)
@@ -311,6 +334,17 @@ async def test_a_file_that_another_client_named_otherwise_can_be_read_only(
     with pytest.raises(Unavailable, match="file"):
         await cal.update(event, {"location": "x"}, accept=LOSSES)
     assert await lines(server, "odd") is not None
+
+
+async def test_a_uid_that_the_server_cannot_write_into_an_address_leaves_no_doubt(
+    cal: Calendar, server: RadicaleServer
+) -> None:
+    await foreign(server, "salt&pepper", "DTSTART:20261026T100000Z", "DTEND:20261026T110000Z")
+    event = (await find(cal, "salt&pepper")).event
+    with pytest.raises(Unavailable, match="uid"):
+        await cal.update(event, {"location": "x"}, accept=LOSSES)
+    await cal.delete(event)
+    assert await lines(server, "salt&pepper") is None
 
 
 async def test_what_is_not_there_is_not_found(cal: Calendar, server: RadicaleServer, home: Any) -> None:

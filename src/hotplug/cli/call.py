@@ -45,7 +45,7 @@ def call(
         list[str] | None,
         typer.Argument(
             help="The server (or its command after --), the part or tool, and its arguments; nested fields with dots.",
-            metavar="TARGET PART [FIELD=VALUE]...",
+            metavar="TARGET PART|TOOL [FIELD=VALUE]...",
             show_default=False,
         ),
     ] = None,
@@ -73,13 +73,13 @@ def call(
 ) -> None:
     """Call one part of a server and print its result as JSON.
 
+    \b
     hotplug call sqlite:///cal.db calendar.calendars
-
-    hotplug call work calendar.create calendar=REF title=Lunch start=2026-06-11T12:00:00Z duration=PT1H
-
-    hotplug call calendar.search from=2026-06-01T00:00:00Z to=2026-07-01T00:00:00Z -- npx -y caldav-mcp
-
+    hotplug call work calendar.update event=REF changes.title="Late lunch"
+    hotplug call calendar.get event=REF -- npx -y caldav-mcp
     hotplug call --raw "npx -y caldav-mcp" list-calendars
+
+    A text field takes its value as it is; a list or an object is written as JSON.
 
     A failed call says its code on stderr. Exit codes: 1 a refusal or failure, 2 wrong arguments, 4 unreachable,
     5 it may or may not have been done.

@@ -37,8 +37,8 @@ def inspect(
 ) -> int:
     """Say what a server is, what it speaks and what it lacks. No tool of it is called.
 
+    \b
     hotplug inspect -- npx -y caldav-mcp
-
     hotplug inspect https://example.org/mcp
 
     Exit codes: 0 it could be looked at and holds what it declares, 1 it contradicts what it declares or a projection

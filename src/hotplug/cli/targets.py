@@ -34,6 +34,10 @@ class Launching(typer.core.TyperCommand):
             args = [*args[:at], *(f"{_WORD}={word}" for word in args[at + 1 :])]
         return super().parse_args(ctx, args)
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        metavars = [str(one.metavar) for one in self.params if one.param_type_name == "argument" and one.metavar]
+        return ["[OPTIONS]", *metavars, "[-- COMMAND...]"]
+
 
 AfterDashes = Annotated[list[str] | None, typer.Option(_WORD, hidden=True)]
 """The words after `--` of a `Launching` command."""
@@ -61,6 +65,12 @@ class Given:
         """What a person calls it: its name in the file, else the target."""
         name = getattr(self.target, "name", None)
         return name if self.file is not None and isinstance(name, str) else str(self.target)
+
+    @property
+    def variables(self) -> frozenset[str] | None:
+        """The names of the variables that its launch sets; None for what takes none."""
+        env = getattr(getattr(self.target, "launch", self.target), "env", None)
+        return None if env is None else frozenset(env)
 
     def document(self) -> dict[str, Any]:
         """The target for JSON documents, with the file that was used; no credential is in it."""
@@ -98,7 +108,7 @@ def given_entry(file: ServersFile | None, entry: Any, files: tuple[ServersFile, 
     return Given(
         entry,
         file=entry.file,
-        projection=projection if isinstance(projection, str) else None,
+        projection=_beside(entry.file, projection) if isinstance(projection, str) else None,
         disabled=entry.rest.get("disabled") is True,
         session={"files": files, **({"secrets": file.secrets()} if file else {})},
     )
@@ -116,7 +126,14 @@ def one_of(words: Sequence[str] | None, command: Sequence[str] | None, *, what: 
         return list(command)
     if not words:
         raise ConfigError(f"{what} is missing", hint="name a target, or put its command after --")
+    if len(words) > 1:
+        raise ConfigError(f"{', '.join(words)} are {len(words)} targets, not one", hint="a command goes after --")
     return words[0]
+
+
+def _beside(file: str | None, projection: str) -> str:
+    """A projection's file is named from where the entry stands."""
+    return str(Path(file).parent / projection) if file and projection.endswith((".yaml", ".yml")) else projection
 
 
 def _configuration() -> tuple[ServersFile, ...]:

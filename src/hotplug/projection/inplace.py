@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from hotplug.catalog.calendar import functions
 from hotplug.catalog.calendar.zones import format_utc
@@ -19,7 +19,6 @@ from hotplug.errors import (
     Ambiguous,
     ConnectionFailed,
     Internal,
-    InvalidArgument,
     NotFound,
     Unsupported,
 )
@@ -30,6 +29,7 @@ from hotplug.projection.calendar import (
     Ours,
     accepted,
     cleaned,
+    clears,
     doubted,
     moved,
     page,
@@ -168,6 +168,7 @@ class InPlaceCalendar(ABC):
         }
 
     async def search(self, given: Fields) -> Fields:
+        """The events in a range, of one calendar or of all that there are; a series once."""
         start, end = padded(given)
         if given.get("calendar") is not None:
             await self._calendar(given["calendar"])
@@ -196,9 +197,11 @@ class InPlaceCalendar(ABC):
         return page(single, given, always=series.values())
 
     async def get(self, given: Fields) -> Fields:
+        """One event, and whether it is one of a series."""
         return (await self._current(given["event"])).event
 
     async def create(self, given: Fields) -> Fields:
+        """A new event; read back and compared."""
         asked = cleaned(given)
         time = time_of(asked, _KEEPS, server=self.server, lost=_unkept(asked))
         event = {name: asked[name] for name in TEXTS if name in asked}
@@ -213,6 +216,7 @@ class InPlaceCalendar(ABC):
         return {"event": handle}
 
     async def update(self, given: Fields) -> Fields:
+        """A change of what is named; read back and compared."""
         handle: Fields = given["event"]
         changes = cleaned(given["changes"])
         cleared = self._cleared(given, changes)
@@ -249,6 +253,7 @@ class InPlaceCalendar(ABC):
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
+        """An event removed; of a series only if that is accepted."""
         handle: Fields = given["event"]
         now = await self._current(handle)
         refuse_series(given, now.event, "deleted")
@@ -259,18 +264,12 @@ class InPlaceCalendar(ABC):
     # What they are made of
 
     def _cleared(self, given: Fields, changes: Mapping[str, Any]) -> list[str]:
-        names = list(dict.fromkeys(cast("Sequence[str]", given.get("clear") or ())))
-        both = sorted(set(names) & set(changes))
-        if both:
-            raise InvalidArgument(f"{', '.join(both)} can't be changed and cleared at once")
-        foreign = [name for name in names if name not in TEXTS]
-        if foreign:
-            raise Unsupported(
-                f"{self.server} can't clear {', '.join(foreign)}",
-                hint=f"it can clear {', '.join(TEXTS)}",
-                details={"lost": foreign},
-            )
-        return names
+        """The texts that a call clears; what else it names is refused or, where that is accepted, left as it is."""
+        names = clears(given, changes)
+        refuse_losses(
+            given, [name for name in names if name not in TEXTS], f"{self.server} clears only {', '.join(TEXTS)}"
+        )
+        return [name for name in names if name in TEXTS]
 
     async def _calendar(self, handle: str) -> None:
         """Raises where a calendar isn't there, or isn't the only one that the upstream knows by its handle."""

@@ -43,10 +43,10 @@ class Call:
         return self.ext.get(extension.id)
 
     def commit_in(self, connection: sqlite3.Connection, result: Any, events: Sequence[Event] = ()) -> None:
-        """Put the outcome, its receipt and events into the transaction of the effect itself.
+        """Put the receipt, the events and under a key the outcome into the transaction of the effect itself.
 
         For servers whose tables stand in the store's own file: after a crash either all of it is there or nothing.
-        Does nothing for a call without a key and without events. The method still returns `result`.
+        Does nothing where they don't. The method still returns `result`.
         """
         if self.commit is not None:
             self.commit(self, connection, result, events)

@@ -337,6 +337,8 @@ class Runtime:
 
     async def _unkeyed(self, bound: Bound, call: Call, arguments: Mapping[str, Any]) -> Answer:
         """An intention of its own: done, not remembered."""
+        if call.action_id is not None and self._commits_together(bound.provider):
+            call.commit = self._commit
         try:
             content = await self._do(bound, call, arguments)
         except ConnectionFailed:
@@ -346,7 +348,9 @@ class Runtime:
                 raise
             _log.error("%s failed: %s", call.part.name, _without_values(error))
             raise _unexpected(call.part.name, error, state="unknown") from None
-        if call.action_id is not None:
+        if call.outcome is not None:
+            self._wake()
+        elif call.action_id is not None:
             await self.store.add_receipt(_receipt(call))
         return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
 
@@ -437,6 +441,8 @@ class Runtime:
                 raise
             if call.outcome is None:
                 await self.store.finish(token, content, receipt=_receipt(call))
+            else:
+                self._wake()
         return Answer(content, meta={NOTES_META: call.notes} if call.notes else None)
 
     async def _was_done(self, call: Call, error: BaseException, token: Token) -> bool:
@@ -472,18 +478,31 @@ class Runtime:
         if file is None:
             return True
         kept: Path | None = getattr(self.store, "file", None)
-        return kept is not None and kept.exists() and file.exists() and kept.samefile(file)
+        return kept is not None and (kept == file or (kept.exists() and file.exists() and kept.samefile(file)))
 
     def _commit(
-        self, call: Call, connection: sqlite3.Connection, result: Any, events: Sequence[Event], token: Token
+        self,
+        call: Call,
+        connection: sqlite3.Connection,
+        result: Any,
+        events: Sequence[Event],
+        token: Token | None = None,
     ) -> None:
+        """Put what a call leaves into the transaction of its effect: its record (with a token), receipt and events."""
         store = cast("CoCommitting", self.store)
         outcome = self._outcome(call, result)
         for event in events:
             record = self.connection.events.record(event, call)
             store.append_event_in(connection, self.connection.events.stream, record)
-        store.finish_in(connection, token, outcome, receipt=_receipt(call))
+        if token is None:
+            store.add_receipt_in(connection, _receipt(call))
+        else:
+            store.finish_in(connection, token, outcome, receipt=_receipt(call))
         call.outcome = outcome
+
+    def _wake(self) -> None:
+        """Tell those who wait for events that a call's transaction, which may have had some, has committed."""
+        cast("CoCommitting", self.store).wake(self.connection.events.stream)
 
 
 def _bind(provider: Provider) -> list[Bound]:

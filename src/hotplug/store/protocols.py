@@ -333,6 +333,14 @@ class CoCommitting(Store, Protocol):
         """
         ...
 
+    def add_receipt_in(self, connection: sqlite3.Connection, receipt: StoredReceipt) -> None:
+        """`Store.add_receipt` in a transaction that is open on `connection`; raises as `finish_in` does."""
+        ...
+
     def append_event_in(self, connection: sqlite3.Connection, stream: str, event: Mapping[str, Any]) -> str:
         """`Store.append_event` in a transaction that is open on `connection`; raises as `finish_in` does."""
+        ...
+
+    def wake(self, stream: str) -> None:
+        """Wake those who wait in this thread for an event of a stream, once another connection has committed one."""
         ...

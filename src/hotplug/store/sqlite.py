@@ -433,6 +433,17 @@ class SqliteStore:
             self._finishing(token, outcome, is_error, receipt)(connection)
         self._ring_later(connection, ("record", token.record))
 
+    def add_receipt_in(self, connection: sqlite3.Connection, receipt: StoredReceipt) -> None:
+        """See `CoCommitting.add_receipt_in`."""
+        self._check_shared(connection)
+        details = as_json(receipt.details, "the receipt")
+        with as_store_errors(self._path):
+            records.put_receipt(connection, receipt, details, self._clock())
+
+    def wake(self, stream: str) -> None:
+        """See `CoCommitting.wake`."""
+        self._bells.ring(("stream", stream))
+
     def append_event_in(self, connection: sqlite3.Connection, stream: str, event: Mapping[str, Any]) -> str:
         """See `CoCommitting.append_event_in`."""
         self._check_shared(connection)
@@ -449,7 +460,7 @@ class SqliteStore:
             return
         files = {name: file for _, name, file in connection.execute("PRAGMA database_list")}
         files.pop("temp", None)
-        if self._path is None or not files["main"] or not self._path.samefile(files["main"]):
+        if self._path is None or not (files["main"] == str(self._path) or _same(self._path, files["main"])):
             raise StoreError("the connection is to another file than the store's", hint="use `transaction()`")
         if len(files) > 1:
             raise StoreError(
@@ -566,6 +577,10 @@ class SqliteStore:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _same(path: Path, other: str) -> bool:
+    return bool(other) and path.samefile(other)
 
 
 def _run(connection: sqlite3.Connection, statement: str, values: tuple[object, ...]) -> None:

@@ -178,8 +178,6 @@ def _installed(name: str, version: str) -> Path:
     python = _python_of(home)
     if python.is_file():
         return python
-    # What stands there without a Python lost the one that it was made with.
-    shutil.rmtree(home, ignore_errors=True)
     home.parent.mkdir(parents=True, exist_ok=True)
     making = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
     try:
@@ -198,12 +196,16 @@ def _installed(name: str, version: str) -> Path:
         )
         pip = [str(_python_of(making)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         _run([*pip, "--ignore-requires-python", f"{name}=={version}"])
+        # Scripts inside name the old place; nothing but `python -m` is used.
         try:
-            # Scripts inside name the old place; nothing but `python -m` is used.
             making.rename(home)
         except OSError:
             if not python.is_file():
-                raise
+                # What stands there lost the Python that it was made with.
+                stale = Path(tempfile.mkdtemp(prefix=f"{home.name}.", dir=home.parent))
+                home.rename(stale / home.name)
+                making.rename(home)
+                shutil.rmtree(stale, ignore_errors=True)
     finally:
         shutil.rmtree(making, ignore_errors=True)
     return python

@@ -203,6 +203,17 @@ async def test_a_file_that_is_ours_is_one_that_others_read(root: Path, engine: C
     assert not list(calendar.errors)
 
 
+async def test_an_event_of_days_that_becomes_a_series_has_days_in_its_file(root: Path, engine: CalendarEngine) -> None:
+    fields = {**MEETING, "start": "2026-10-23T12:00:00", "duration": "P1D", "timeZone": "Europe/Berlin"}
+    uid = (await engine.create(fields)).event
+    path = root / "calendar" / f"{uid}.ics"
+    assert "DTEND;TZID=Europe/Berlin:20261024T120000" in path.read_text(encoding="utf-8")
+    await engine.update(uid, {"recurrenceRules": [{"frequency": "daily", "count": 3}]})
+    assert "DURATION:P1D" in path.read_text(encoding="utf-8")
+    found, _ = await engine.search("2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z", expand=True)
+    assert [each["end"] for each in found] == ["2026-10-24T12:00:00", "2026-10-25T12:00:00", "2026-10-26T12:00:00"]
+
+
 async def test_the_zone_of_a_far_year_goes_with_its_event(root: Path, engine: CalendarEngine) -> None:
     for start in ("1900-06-01T12:00:00", "2100-06-01T12:00:00"):
         uid = (await engine.create({**MEETING, "start": start, "timeZone": "Europe/Berlin"})).event

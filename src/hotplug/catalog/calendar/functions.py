@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 from zoneinfo import ZoneInfo
 
 from hotplug.catalog.calendar import times
+from hotplug.catalog.calendar.records import changed_time
 from hotplug.catalog.calendar.times import (
     AllDay,
     Floating,
@@ -58,31 +59,20 @@ def when(fields: Any) -> dict[str, Any]:
 def changed(fields: Any, event: Any) -> dict[str, Any]:
     """`$changed($.changes, $event)`: the time that an event has after a change of some of it, as `$when` tells it.
 
-    A start alone moves the event and keeps its length; an end or a duration alone changes the length.
-    A start in another kind of time (zoned, floating, all-day) replaces zone and kind with what the change says.
+    What isn't named stays, by the rule of the native engines: the length when the start moves, the zone, the kind.
+
+    Raises:
+        InvalidArgument: The result is no time, or the event shows no length that could stay.
     """
     new = _object(fields)
     old = _object(event)
-    merged = {name: new[name] for name in ("start", "end", "duration", "timeZone", "showWithoutTime") if name in new}
-    if "start" not in merged:
-        merged["start"] = old.get("start")
-        for name in ("timeZone", "showWithoutTime"):
-            if name in old:
-                merged.setdefault(name, old[name])
-    elif "timeZone" in old and not {"timeZone", "showWithoutTime"} & merged.keys() and _offset(merged["start"]) is None:
-        # Editing keeps the zone that an event is stored in, unless a new one is given (FR-07).
-        merged["timeZone"] = old["timeZone"]
-    if "end" not in merged and "duration" not in merged:
-        merged["duration"] = old.get("duration")
-    return when(merged)
-
-
-def _offset(text: Any) -> Any:
-    """The offset of a date-time; None where it is local or no date-time."""
-    try:
-        return read_date_time(text, "start")[1]
-    except (InvalidArgument, TypeError):
-        return None
+    days = old.get("showWithoutTime")
+    length = old.get("duration")
+    if length is None:
+        if "end" not in new and "duration" not in new:
+            raise InvalidArgument("the event shows no length that could stay", hint="give end or duration too")
+        length = "P1D" if days else "PT0S"
+    return _told(changed_time(read_when(old.get("start", ""), None, length, old.get("timeZone"), days), new))
 
 
 def utc(text: Any) -> str:

@@ -166,18 +166,18 @@ class AgentsCalendar:
             raise doubted(error, what) from None
 
     async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields) -> Fields:
-        """Read back what was written; where nobody else wrote since, it is ours and has to be what was asked."""
+        """Compare what was written with what was asked; it is ours for as long as its etag stays."""
         etag = str(made.get("etag") or "")
         await self._ours.remember(handle, {"etag": etag})
         try:
-            event = await self._read(handle, series=False)
+            seen = await self._get(handle, "UTC")
         except ConnectionFailed as error:
             raise doubted(error, "the event was written, but can't be read back, so its content") from None
-        if event["revision"] == etag:
-            require_kept(asked, event, accept=accepted(given), server=_SERVER)
-        return {"event": handle, "revision": etag}
+        event = _event(seen, _folder(seen), ours=True, floating=False)
+        require_kept(asked, event, accept=accepted(given), server=_SERVER)
+        return {"event": handle, "revision": etag or seen["etag"]}
 
-    async def _read(self, handle: str, *, series: bool = True) -> Fields:
+    async def _read(self, handle: str) -> Fields:
         for _ in range(_READS_AT_ONCE):
             one = await self._get(handle, "UTC")
             ours = await self._is_ours(handle, one)
@@ -186,11 +186,10 @@ class AgentsCalendar:
                 break
         else:
             raise Unavailable(f"the event changes faster than {_SERVER} can read it twice")
-        calendar = one["href"].rpartition("/")[0] + "/"
-        event = _event(one, calendar, ours=ours, floating=other is not None and other["dtstart"] != one["dtstart"])
-        if ours or not series:
+        event = _event(one, _folder(one), ours=ours, floating=other is not None and other["dtstart"] != one["dtstart"])
+        if ours:
             return event
-        recurring = await self._is_series(calendar, handle, one)
+        recurring = await self._is_series(event["calendar"], handle, one)
         if recurring is None:
             event["unknown"] = [*event["unknown"], "recurring"]
         else:
@@ -348,6 +347,10 @@ def _day(text: str | None) -> str:
 
 def _wall(text: str | None) -> str:
     return (text or "")[:19]
+
+
+def _folder(raw: Mapping[str, Any]) -> str:
+    return raw["href"].rpartition("/")[0] + "/"
 
 
 def _path(href: str) -> str:

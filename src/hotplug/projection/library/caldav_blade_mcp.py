@@ -17,6 +17,8 @@ __all__ = ["CaldavBlade"]
 
 _MAX_TITLE: Final = 500
 _MAX_DESCRIPTION: Final = 5000
+_MAX_FOUND: Final = 60
+"""Events of a calendar that a search reads; for each one the server goes through the whole calendar."""
 
 _HEAD: Final = (
     r"\nTime: (?:All day|\d\d:\d\d-(?:\d\d:\d\d|\?))"
@@ -65,8 +67,14 @@ class CaldavBlade(InPlaceCalendar):
         return parse(await self.provider.ask("cal_event", asked, codec=None), handle["uid"], expected)
 
     async def within(self, calendar: str, start: str, end: str) -> Sequence[tuple[str, Seen]]:
+        uids = list(dict.fromkeys((await self._listed(calendar, start, end))[1]))
+        if len(uids) > _MAX_FOUND:
+            raise TooLarge(
+                f"about {len(uids)} events lie in the range, and caldav-blade shows the date of each only by itself",
+                hint=f"search a shorter range, with up to {_MAX_FOUND} events in it and half a day on either side",
+            )
         found: list[tuple[str, Seen]] = []
-        for uid in dict.fromkeys((await self._listed(calendar, start, end))[1]):
+        for uid in uids:
             handle = {"calendar": calendar, "uid": uid}
             fact = await self.ours.recall(handle)
             try:

@@ -53,7 +53,7 @@ _VAGUE: Final = re.compile(
     r"|Event not found"
 )
 _MAY_BE_SENT: Final = re.compile(r"Failed to (create|update) event")
-_NO_CONNECTION: Final = re.compile(r"connect E|getaddrinfo")
+_NOT_SENT: Final = re.compile(r"connect E|getaddrinfo|status code 400")
 _FACT: Final = ("title", "description", "location", "start", "end", "showWithoutTime")
 
 
@@ -143,9 +143,10 @@ class CaldavMcp:
         texts = {name: changes[name] for name in TEXTS if name in changes}
         texts |= dict.fromkeys((name for name in cleared if name in TEXTS), "")
         asked = {name: event[name] for name in TEXTS if name in event} | texts | _times(time)
-        sent = {"calendarUrl": handle["calendar"], "uid": handle["uid"], **_texts(texts), **_when(time)}
+        # Left out, an all-day event stays one, and its end moves by a day.
+        sent = _upstream(handle) | _texts(texts) | {"wholeDay": False} | _when(time)
         await self._act("update-event", sent, handle["calendar"], "the update")
-        await self._written(handle, asked, given)
+        await self._written(handle, asked, given, ours=not _foreign(event))
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
@@ -154,7 +155,7 @@ class CaldavMcp:
         event = await self._read(handle)
         refuse_series(given, event, "deleted")
         try:
-            await self._act("delete-event", dict(_upstream(handle)), handle["calendar"], "the deletion")
+            await self._act("delete-event", _upstream(handle), handle["calendar"], "the deletion")
         except Unavailable:
             if not await self._items(handle):
                 raise NotFound("the event was deleted by somebody else in between") from None
@@ -195,8 +196,8 @@ class CaldavMcp:
             unknown.append("title")
         return {**listed, "unknown": [*unknown, *listed.get("unknown", ())]}
 
-    async def _written(self, handle: Fields, asked: Fields, given: Fields) -> None:
-        """Read back what was written, and compare it with what was asked; then it is ours."""
+    async def _written(self, handle: Fields, asked: Fields, given: Fields, *, ours: bool = True) -> None:
+        """Read back what was written, and compare it with what was asked; then it is ours, if it may be."""
         try:
             items = await self._items(handle)
         except ConnectionFailed as error:
@@ -207,7 +208,8 @@ class CaldavMcp:
             )
         event = _event(handle, items[0], whole_days=bool(asked.get("showWithoutTime")))
         require_kept(asked, event, accept=accepted(given), server=_SERVER)
-        await self._ours.remember(handle, _fact(event))
+        if ours:
+            await self._ours.remember(handle, _fact(event))
 
     async def _calendars(self) -> list[str]:
         listed = await self._provider.run(self._provider.plans["calendar.calendars"], {})
@@ -241,7 +243,7 @@ class CaldavMcp:
             if monotonic() - begun >= _SLOW:
                 raise doubted(error, what) from None
             if isinstance(error, Unavailable):
-                if _NO_CONNECTION.search(said):
+                if _NOT_SENT.search(said):
                     raise
                 raise doubted(error, what) from None
             if not _VAGUE.search(said):
@@ -252,18 +254,14 @@ class CaldavMcp:
             if reason is not None:
                 raise reason from None
             raise Unavailable(
-                "the event is listed, but can't be written: another client named its file otherwise than by its uid",
+                "the event is listed, but can't be written: its file isn't named as caldav-mcp expects it of its uid",
                 details=error.details,
             ) from None
 
     async def _reason(self, calendar: str) -> ConnectionFailed | None:
         """Why a calendar can't be used; None where it can.
 
-        <<<<<<< HEAD
-                Asks to update an event that can't exist, which changes nothing: of all tools only this one says what is wrong.
-        =======
-                Asks to update an event that can't exist, which changes nothing: no other tool says what is wrong.
-        >>>>>>> projections-a
+        Asks to update an event that can't exist, which changes nothing: no other tool says what is wrong.
         """
         uid = f"hotplug-probe-{secrets.token_hex(16)}"
         try:
@@ -302,12 +300,18 @@ def _fact(event: Mapping[str, Any]) -> Fields:
 def _may_be_lost(event: Mapping[str, Any]) -> list[str]:
     """What an update would drop of an event that somebody else may have written."""
     lost: list[str] = []
-    if "timeZone" in event["unknown"]:
-        lost = ["timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
+    if _foreign(event):
+        # Of a zoned event it writes the digits of UTC under the zone's name.
+        lost = ["start", "end", "timeZone", "showWithoutTime", "status", "freeBusyStatus", "participants"]
         lost += ["title"] if "title" in event["unknown"] else []
     if event.get("recurring") is not False:
         lost += ["recurrenceRules", "recurrenceOverrides"]
     return lost
+
+
+def _foreign(event: Mapping[str, Any]) -> bool:
+    """Whether somebody else may have written it, so that even its kind of time is unknown."""
+    return "timeZone" in event["unknown"]
 
 
 def _keeps(given: Mapping[str, Any], event: Mapping[str, Any] | None = None) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,6 +71,9 @@ class FolderStorage:
                 (self._root / "calendar").mkdir()
         except OSError as error:
             raise StoreError(f"the calendar folder {str(root)!r} can't be used: {error}") from error
+
+    def at_once(self, short: Callable[[], Any]) -> None:
+        """Nothing: files are looked at for every read."""
 
     @contextmanager
     def transaction(self) -> Generator[None]:

@@ -288,7 +288,11 @@ def _edit_event(event: Component, before: EventRecord | None, after: EventRecord
         edit_alarms(event, before.alerts if before else None, after.alerts)
         changed = True
     recurring = bool(after.rules or after.overrides)
-    if before is None or before.when != after.when:
+    # the end of a series is in days where its length is: DTEND would make each occurrence as long as the first
+    nominal = (
+        before is not None and bool(after.when.duration.days) and recurring != bool(before.rules or before.overrides)
+    )
+    if before is None or before.when != after.when or nominal:
         event.put(_TIME_LINES, time_lines(after.when, recurring=recurring))
         changed = True
     if before is None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
-from typing import Final
+from typing import Final, TypeVar
 
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.errors import InvalidArgument, StoreError, Unavailable
@@ -16,6 +16,8 @@ from hotplug.servers.calendar.bodies import read_body, write_body
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
 
 __all__ = ["SqliteStorage"]
+
+T = TypeVar("T")
 
 _VERSION: Final = 1
 _SCHEMA: Final = """
@@ -84,6 +86,18 @@ class SqliteStorage:
                     "insert or ignore into calendar_calendars values (?, ?, ?, ?)",
                     (entry.id, entry.name, entry.zone, entry.writable),
                 )
+
+    def at_once(self, short: Callable[[], T]) -> tuple[T] | None:
+        """What a short read gives, unless another thread is at work, as in a transaction.
+
+        With a write-ahead log no other process makes a reader wait.
+        """
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return (short(),)
+        finally:
+            self._lock.release()
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from hotplug.catalog.calendar.records import EventRecord
 
 __all__ = ["CalendarEntry", "Problem", "Storage", "Tombstone"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class Problem:
 
 class Storage(Protocol):
     """Events by uid. Methods block; the engine calls them in a worker thread, changes inside `transaction`."""
+
+    def at_once(self, short: Callable[[], T]) -> tuple[T] | None:
+        """What a short read gives, in this thread; None, nothing done, where it might have to wait for something."""
+        ...
 
     def transaction(self) -> AbstractContextManager[Any]:
         """Exclusive over threads and processes; what it gives is the connection to commit with, or None.
