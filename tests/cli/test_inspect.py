@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,14 @@ def test_a_server_that_contradicts_what_it_declares_is_unavailable(run: Run) -> 
     ran = run("doctor", str(SERVERS / "liar.py"))
     assert ran.code == 1
     assert "1 server: 1 wrong" in ran.out
+
+
+def test_what_the_launch_of_a_server_leaves_out_is_told(run: Run, projection: Path) -> None:
+    text = projection.read_text().replace("\nerrors:", "\nrequires: {env: [URL, TOKEN]}\n\nerrors:", 1)
+    projection.write_text(text)
+    target = f"URL=x {sys.executable} {SERVERS / 'liar.py'}"
+    ran = run("inspect", target, "--projection", str(projection), "--json")
+    assert ran.code == 1
+    (calendar,) = ran.document["profiles"]
+    assert calendar["projection"]["unset"] == ["TOKEN"]
+    assert len(calendar["projection"]["drift"]["removed"]) == 7

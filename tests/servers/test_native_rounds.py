@@ -9,6 +9,8 @@ import json
 import os
 import random
 import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -50,11 +52,12 @@ class Worker:
         assert self.process.stdin is not None
         await self.process.stdin.send(f"{key} {calls}\n".encode())
 
-    async def end(self, *, kill: bool = False) -> None:
-        if kill:
+    def kill(self) -> None:
+        with suppress(ProcessLookupError):
             self.process.kill()
-        if self.process.stdin is not None:
-            await self.process.stdin.aclose()
+
+    async def end(self) -> None:
+        self.kill()
         await self.process.wait()
         await self.process.aclose()
 
@@ -67,23 +70,36 @@ async def test_two_hundred_repeats_over_three_processes_one_killed_make_never_tw
     chance = random.Random(20261130)
     async with opened(kind, tmp_path):
         pass
-    workers = [await Worker.start(kind, tmp_path) for _ in CALLS]
+    started: list[Worker] = []
+
+    async def start() -> Worker:
+        started.append(await Worker.start(kind, tmp_path))
+        return started[-1]
+
     try:
+        workers = [await start() for _ in CALLS]
         for number in range(ROUNDS):
             with anyio.fail_after(60):
-                workers = await play(kind, tmp_path, f"round-{number}", workers, chance)
+                workers = await play(kind, tmp_path, f"round-{number}", workers, chance, start)
     finally:
-        for worker in workers:
-            await worker.end(kill=True)
+        for worker in started:
+            await worker.end()
 
 
-async def play(kind: str, folder: Path, key: str, workers: list[Worker], chance: random.Random) -> list[Worker]:
+async def play(
+    kind: str,
+    folder: Path,
+    key: str,
+    workers: list[Worker],
+    chance: random.Random,
+    start: Callable[[], Awaitable[Worker]],
+) -> list[Worker]:
     """A round; gives the workers of the next, the killed one replaced."""
     victim, *others = workers
     next_: list[Worker] = []
 
     async def replace() -> None:
-        next_.append(await Worker.start(kind, folder))
+        next_.append(await start())
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(replace)
@@ -96,12 +112,11 @@ async def play(kind: str, folder: Path, key: str, workers: list[Worker], chance:
                 if first:
                     tasks.start_soon(kill_later, victim, chance.random() * 0.1)
         if not first:
-            victim.process.kill()
+            victim.kill()
         outcomes: dict[str, int] = {}
         for worker in others:
             for outcome, times in json.loads(await worker.line()).items():
                 outcomes[outcome] = outcomes.get(outcome, 0) + times
-    await victim.end(kill=True)
     titles = made(kind, folder).count(key)
     if kind == "sqlite":
         # It commits the record with the event: every survivor has the one outcome, and there is the one event.
@@ -119,7 +134,7 @@ async def play(kind: str, folder: Path, key: str, workers: list[Worker], chance:
 
 async def kill_later(worker: Worker, seconds: float) -> None:
     await anyio.sleep(seconds)
-    worker.process.kill()
+    worker.kill()
 
 
 def made(kind: str, folder: Path) -> list[str]:

@@ -60,6 +60,8 @@ def _server(one: Examined) -> Iterator[str]:
         yield f"    {'✗' if spoke.reason else '✓'} {spoken_words(spoke)}"
         if spoke.projection:
             yield f"      {drift_words(spoke.projection)}"
+            if spoke.projection.unset:
+                yield f"      its launch doesn't set {', '.join(spoke.projection.unset)}"
         if spoke.reason:
             yield from textwrap.wrap(spoke.reason, _WIDTH, initial_indent="      ", subsequent_indent="      ")
     if not looked.profiles:

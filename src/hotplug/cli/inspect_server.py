@@ -42,6 +42,7 @@ class Applied:
         by: Why it is this one: `named`, `package` or `tools`.
         drift: How the server's tools differ from the frozen list.
         broken: The tools it uses that are gone or different: any makes it unavailable.
+        unset: Variables that the server needs and its launch doesn't set; a script in between may.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Applied:
     by: str
     drift: Drift
     broken: tuple[str, ...]
+    unset: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         drift = {key: list(names) for key, names in asdict(self.drift).items()}
@@ -64,6 +66,7 @@ class Applied:
             "by": self.by,
             "drift": drift,
             "broken": list(self.broken),
+            "unset": list(self.unset),
         }
 
 
@@ -257,7 +260,7 @@ async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projectio
             continue
         if session is None:
             continue
-        made = _projected(name, tools, package, projection, problem)
+        made = _projected(name, tools, package, projection, problem, server.variables)
         if made is not None:
             spoke.append(made[0])
             coverage.update(made[1])
@@ -337,7 +340,12 @@ def _missing(definition: Definition, names: Iterable[str]) -> tuple[Missing, ...
 
 
 def _projected(
-    name: str, tools: Sequence[Mapping[str, Any]], package: Any, projection: str | None, problem: str | None
+    name: str,
+    tools: Sequence[Mapping[str, Any]],
+    package: Any,
+    projection: str | None,
+    problem: str | None,
+    variables: frozenset[str] | None,
 ) -> tuple[Spoke, Mapping[str, Mapping[str, str]]] | None:
     """A profile as a projection would present it; None where none applies."""
     from hotplug.cli.projection_drift import broken_by
@@ -369,6 +377,7 @@ def _projected(
         by="named" if projection else "package" if known else "tools",
         drift=changes,
         broken=broken,
+        unset=tuple(one for one in document.requires.env if variables is not None and one not in variables),
     )
     spoke = Spoke(
         name,

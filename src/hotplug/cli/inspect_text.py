@@ -79,6 +79,8 @@ def _profile(spoke: Spoke) -> Iterator[str]:
         yield from _wrapped(
             "  projection", f"{applied.package} {applied.versions}, found by {_by(applied)}; {drift_words(applied)}"
         )
+        if applied.unset:
+            yield from _wrapped("  needs", f"{', '.join(applied.unset)}; its launch doesn't set them")
     if spoke.facets:
         yield from _wrapped("  facets", ", ".join(spoke.facets))
     if spoke.offered:

@@ -11,6 +11,7 @@ import typer
 
 from hotplug.cli.command import command, group
 from hotplug.cli.output import Output
+from hotplug.cli.targets import given
 from hotplug.cli.version import version
 
 app = group("The same agent journey on several backends, compared.")
@@ -56,7 +57,7 @@ def exit_code(report: Any) -> int:
 async def _play(out: Output, document: Any, on: list[str]) -> Any:
     from hotplug.catalog import profile_class
     from hotplug.conform.journey import BackendOutcome, JourneyReport, play
-    from hotplug.connect import NativeTarget, link_of, parse_target
+    from hotplug.connect import NativeTarget, link_of
     from hotplug.door import connect
     from hotplug.errors import ConfigError, ConnectionFailed, HotplugError
     from hotplug.witness import FolderWitness, SqliteWitness
@@ -71,13 +72,14 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
     outcomes: list[BackendOutcome] = []
     for word in on:
         label, target = _named(word)
-        parsed = parse_target(target)
-        out.used(f"backend {label}: {parsed}")
+        server = given(out, target)
+        parsed = server.target
         witness: Any = None
         if isinstance(parsed, NativeTarget):
             witness = SqliteWitness(parsed.path) if parsed.scheme == "sqlite" else FolderWitness(parsed.path)
         try:
-            async with connect(profile.range(range_), parsed) as connection:
+            found = connect(profile.range(range_), parsed, projection=server.projection, **server.session)
+            async with found as connection:
                 link = link_of(connection)
                 described = await connection.describe()
                 outcomes.append(await play(document, link, name=label, via=_via(described, name), witness=witness))

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hotplug.cli.lookup import find_profile
 from hotplug.cli.output import Output
@@ -80,7 +80,7 @@ async def stage(
             if server is None:
                 server, known = _own(loaded, caldav)
                 env = {**known, **env}
-            lacking = sorted(set(loaded.source.document.requires.env) - set(env) - set(_own_env(server)))
+            lacking = sorted(set(loaded.source.document.requires.env) - set(env) - (server.variables or frozenset()))
             if lacking:
                 raise ConfigError(
                     f"{loaded.name} needs {', '.join(lacking)}",
@@ -117,10 +117,6 @@ def _own(loaded: Loaded, server: RadicaleServer) -> tuple[Given, dict[str, str]]
             return Given(PackageTarget(registry, name, exact[1] if exact else None)), {}
         case _:
             raise ConfigError(f"{upstream.package} is no package that can be started", hint="put its command after --")
-
-
-def _own_env(server: Given) -> Mapping[str, Any]:
-    return getattr(getattr(server.target, "launch", server.target), "env", None) or {}
 
 
 def _filled(value: str, server: RadicaleServer) -> str:

@@ -66,6 +66,12 @@ class Given:
         name = getattr(self.target, "name", None)
         return name if self.file is not None and isinstance(name, str) else str(self.target)
 
+    @property
+    def variables(self) -> frozenset[str] | None:
+        """The names of the variables that its launch sets; None for what takes none."""
+        env = getattr(getattr(self.target, "launch", self.target), "env", None)
+        return None if env is None else frozenset(env)
+
     def document(self) -> dict[str, Any]:
         """The target for JSON documents, with the file that was used; no credential is in it."""
         return self.target.describe()
