@@ -26,7 +26,7 @@ class Counts:
     """
 
     rounds: int = 25
-    calls: int = 40
+    calls: int = 20
     starts: int = 11
 
 

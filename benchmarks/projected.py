@@ -111,7 +111,7 @@ class _Noting:
 
 
 async def measure_real(counts: Counts) -> list[Row]:
-    """A published calendar server on a real Radicale: reads through the projection, and its tool calls done directly."""
+    """A published calendar server on a real Radicale: reads through the projection, and its tool calls directly."""
     from hotplug.connect import link_of
     from hotplug.testing.published import published
     from hotplug.testing.radicale import radicale

@@ -33,6 +33,7 @@ SCHEMA: dict[str, Any] = {
         "changes": {"$ref": "#/$defs/Changes"},
         "either": {"anyOf": [{"type": "string"}, {"type": "boolean"}]},
         "anything": {},
+        "a.b": {"type": "string"},
     },
     "$defs": {
         "Changes": {"type": "object", "additionalProperties": False, "properties": {"title": {"type": "string"}}}
@@ -64,6 +65,7 @@ def arguments(*words: str, args: str | None = None) -> dict[str, Any]:
         ("either=12", {"either": "12"}),
         ("anything=[1]", {"anything": [1]}),
         ("anything=word", {"anything": "word"}),
+        ("a.b=1", {"a.b": "1"}),
     ],
 )
 def test_a_value_gets_the_type_that_the_schema_says(word: str, expected: dict[str, Any]) -> None:

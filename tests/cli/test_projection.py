@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from hotplug.cli.projection_drift import changes_of
+from hotplug.cli.projection_freeze import tools_text
 from hotplug.cli.projection_test import environment
 from hotplug.errors import ConfigError
 from hotplug.projection import shipped
@@ -177,6 +178,11 @@ def test_a_difference_counts_only_where_it_is_used(run: Run, frozen: Path) -> No
     assert ran.document["broken"] == ["delete_event"]
     assert ran.document["details"] == {"delete_event": ["argument reason is new and required"]}
     assert "the tools are as frozen" in run("projection", "diff", "tiny.yaml", "--target", SERVER).out
+
+
+def test_a_tool_list_with_half_a_pair_of_surrogates_can_be_kept() -> None:
+    tools = [{"name": "t", "description": "\ud83d", "inputSchema": {}}]
+    assert json.loads(tools_text(tools).encode("utf-8")) == {"tools": tools}
 
 
 def test_changes_are_told_in_words() -> None:

@@ -41,7 +41,8 @@ def arguments_of(words: Iterable[str], args: str | None, schema: Schema, *, what
             raise ConfigError(
                 f"{word!r} is no argument", hint="write field=value, nested fields with dots: changes.title=Lunch"
             )
-        path = name.split(".")
+        # A raw tool may have an argument with a dot in its name.
+        path = [name] if name in _properties(_branches(schema, schema)) else name.split(".")
         _put(found, path, _value(text, _field(schema, path, what), schema, name), name)
     check_names(found, schema, what=what)
     return found

@@ -68,7 +68,13 @@ def tools_path(path: Path) -> Path:
 
 def tools_text(tools: Sequence[Mapping[str, Any]]) -> str:
     """The text of a tool list: one order of keys, so that two of them compare line by line."""
-    return json.dumps({"tools": list(tools)}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    text = json.dumps({"tools": list(tools)}, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        # Half a pair of surrogates in a server's prose: JSON can say it, UTF-8 can't.
+        return json.dumps({"tools": list(tools)}, indent=1, sort_keys=True) + "\n"
+    return text
 
 
 def _read(path: Path) -> str:

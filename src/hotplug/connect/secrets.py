@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 from hotplug.errors import ConfigError, PermissionDenied
-from hotplug.profile import Secret
 
 __all__ = [
     "NOWHERE",
@@ -89,8 +88,6 @@ def held(value: object, where: str) -> Held:
     """
     if isinstance(value, SecretName):
         return value
-    if isinstance(value, Secret):
-        return SecretName(value.name)
     if isinstance(value, Mapping):
         table = cast("Mapping[str, Any]", value)
         name = table.get("secret")
@@ -104,6 +101,11 @@ def held(value: object, where: str) -> Held:
     if isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str):
+        # Here, since an entry rarely holds one and the profile package takes long to import.
+        from hotplug.profile import Secret
+
+        if isinstance(value, Secret):
+            return SecretName(value.name)
         raise ConfigError(f'{where} is a string or {{"secret": "NAME"}}, not {type(value).__name__}')
     if found := _HELD.fullmatch(value):
         return SecretName(found["name"], found["before"])

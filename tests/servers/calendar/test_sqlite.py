@@ -55,7 +55,7 @@ async def test_a_transaction_inside_another_is_part_of_it(tmp_path: Path) -> Non
     def change() -> None:
         with storage.transaction() as connection:
             with storage.transaction():
-                connection.execute("insert into calendars values ('x', 'X', null, 1)")
+                connection.execute("insert into calendar_calendars values ('x', 'X', null, 1)")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -96,7 +96,8 @@ def test_a_file_of_a_newer_build_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "calendar.db"
     SqliteStorage(path).close()
     connection = sqlite3.connect(path)
-    connection.execute("pragma user_version = 99")
+    connection.execute("update calendar_format set version = 99")
+    connection.commit()
     connection.close()
     with pytest.raises(StoreError, match="99"):
         SqliteStorage(path)

@@ -1,4 +1,4 @@
-"""Reminders between the profile's list (an id, an offset from the start, an action) and JSCalendar's map of the engine."""
+"""Reminders between the profile's list (id, offset from the start, action) and JSCalendar's map of the engine."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         if not done.told:
             for event in _events(effect):
                 await self.emit(event)
-        return _written(effect)
+        return done.written or _written(effect)
 
 
 class SqliteCalendar(NativeCalendar, facets=["invitations", "reminders"]):
@@ -192,12 +192,15 @@ class _Done:
         self._call = current_call()
         self._deleting = deleting
         self.effect: Effect | None = None
+        self.written: Written | None = None
         self.told = False
 
     def commit(self, connection: Any, effect: Effect) -> None:
         self.effect = effect
         if isinstance(connection, sqlite3.Connection) and self._call.commit is not None:
-            result = Deleted(scope=cast("Any", effect.scope)) if self._deleting else _written(effect)
+            if not self._deleting:
+                self.written = _written(effect)
+            result = self.written or Deleted(scope=cast("Any", effect.scope))
             self._call.commit_in(connection, result, _events(effect))
             self.told = True
 
