@@ -27,10 +27,10 @@ from hotplug.connect import (
     PythonTarget,
     Reply,
     Target,
-    client,
     package_of,
     parse_target,
-    spoken,
+    speaks,
+    typed_client,
 )
 from hotplug.declare import Declaration
 from hotplug.errors import ConfigError, ConnectError, HotplugError, Timeout
@@ -150,7 +150,7 @@ def connect(
         channel, runtime = await _channel(stack, wanted.contract, parsed, projection, store, session)
         declared = runtime.declaration if runtime else Declaration.from_extensions(channel.extensions)
         ranges = [one if isinstance(one, tuple) else (one, default_range(one.version)) for one in extensions]
-        spoken_ = spoken(
+        spoken_ = speaks(
             wanted.contract,
             wanted.versions,
             declared,
@@ -163,7 +163,7 @@ def connect(
         if setup is not None:
             instance = await _open_instance(stack, link, setup)
             link = link.with_options(instance=instance)
-        return client(wanted.contract, link)
+        return typed_client(wanted.contract, link)
 
     return Connecting(make)
 

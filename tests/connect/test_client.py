@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from hotplug import connect
-from hotplug.connect import Link, Reply, client, link_of, spoken
+from hotplug.connect import Link, Reply, link_of, speaks, typed_client
 from hotplug.declare import Declaration
 from hotplug.door import MemoryChannel
 from hotplug.errors import (
@@ -146,7 +146,7 @@ def typed(channel: Flaky) -> Shop:
     runtime = channel.runtime
     tools = [tool.listed() for tool in runtime.tools.values()]
     version = default_range(Shop.definition.version)
-    return client(Shop, Link(channel, spoken(Shop, version, runtime.declaration, tools, target="flaky")))
+    return typed_client(Shop, Link(channel, speaks(Shop, version, runtime.declaration, tools, target="flaky")))
 
 
 async def test_an_answer_that_was_lost_is_fetched_and_the_thing_done_once() -> None:
@@ -321,8 +321,8 @@ async def asked(reply: Reply) -> Any:
     async with memory() as store:
         runtime = Runtime(MyShop(), store=store, identity="shop")
         tools = [tool.listed() for tool in runtime.tools.values()]
-        found = spoken(Shop, Range("^1"), runtime.declaration, tools, target="scripted")
-        return await client(Shop, Link(Scripted(reply), found)).items()
+        found = speaks(Shop, Range("^1"), runtime.declaration, tools, target="scripted")
+        return await typed_client(Shop, Link(Scripted(reply), found)).items()
 
 
 async def test_the_flag_is_read_first_then_the_content_else_the_text() -> None:
@@ -367,7 +367,7 @@ def test_a_tool_of_another_major_is_not_taken_for_the_part() -> None:
         if part.kind != "event"
     ]
     with pytest.raises(ConnectError, match="missing_part"):
-        spoken(Shop, Range("^1"), declaration, tools, target="other")
+        speaks(Shop, Range("^1"), declaration, tools, target="other")
 
 
 async def test_ranges_facets_and_extensions_that_are_not_there_are_refused_at_the_door() -> None:

@@ -308,7 +308,7 @@ def _card(card: Any) -> dict[str, Any]:
 
 def _declared(name: str, declaration: Declaration, tools: Sequence[Mapping[str, Any]], target: str) -> Spoke:
     """A profile that the server declares by itself."""
-    from hotplug.connect import spoken
+    from hotplug.connect import speaks
     from hotplug.profile.versions import default_range
 
     found = find_profile(name)
@@ -316,7 +316,7 @@ def _declared(name: str, declaration: Declaration, tools: Sequence[Mapping[str, 
     assert card is not None
     via = "native" if card.via == "native" else "projected"
     try:
-        said = spoken(found.profile, default_range(found.definition.version), declaration, tools, target=target)
+        said = speaks(found.profile, default_range(found.definition.version), declaration, tools, target=target)
     except HotplugError as error:
         return Spoke(name, card.version, via, facets=tuple(card.facets), reason=str(error))
     parts = [one for one in found.definition.all_parts.values() if one.kind != "event"]

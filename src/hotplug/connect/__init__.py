@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from hotplug.connect.channel import Channel, Reply
-    from hotplug.connect.client import Link, Options, Window, client, link_of
+    from hotplug.connect.client import Link, Options, Window, link_of, typed_client
     from hotplug.connect.mcp_channel import McpChannel
     from hotplug.connect.packages import PackageId, package_of
     from hotplug.connect.session import McpSession
-    from hotplug.connect.spoken import Spoken, Way, spoken
+    from hotplug.connect.spoken import Spoken, Way, speaks
     from hotplug.connect.target import (
         CommandTarget,
         EntryTarget,
@@ -45,11 +45,11 @@ __all__ = [
     "Target",
     "Way",
     "Window",
-    "client",
     "link_of",
     "package_of",
     "parse_target",
-    "spoken",
+    "speaks",
+    "typed_client",
 ]
 
 _HOMES: Final = {
@@ -72,11 +72,11 @@ _HOMES: Final = {
     "Target": "hotplug.connect.target",
     "Way": "hotplug.connect.spoken",
     "Window": "hotplug.connect.client",
-    "client": "hotplug.connect.client",
     "link_of": "hotplug.connect.client",
     "package_of": "hotplug.connect.packages",
     "parse_target": "hotplug.connect.target",
-    "spoken": "hotplug.connect.spoken",
+    "speaks": "hotplug.connect.spoken",
+    "typed_client": "hotplug.connect.client",
 }
 
 

@@ -32,7 +32,7 @@ from hotplug.errors import (
 from hotplug.profile import Event, Extension, Part, Profile
 from hotplug.profile.parts import Look
 
-__all__ = ["Link", "Options", "Window", "client", "link_of"]
+__all__ = ["Link", "Options", "Window", "link_of", "typed_client"]
 
 P = TypeVar("P", bound=Profile)
 
@@ -280,7 +280,7 @@ def link_of(connection: Profile) -> Link:
     return _caller(connection)
 
 
-def client(profile: type[P], link: Link) -> P:
+def typed_client(profile: type[P], link: Link) -> P:
     """A typed client of a profile over a link."""
     made = _client_class(profile)()
     made._caller = link

@@ -12,7 +12,7 @@ from hotplug.errors import ConnectError, Unsupported
 from hotplug.profile import Extension, Part, Profile
 from hotplug.profile.versions import Range, default_range
 
-__all__ = ["Spoken", "Way", "spoken"]
+__all__ = ["Spoken", "Way", "speaks"]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Spoken:
         }
 
 
-def spoken(
+def speaks(
     profile: type[Profile],
     versions: Range,
     declaration: Declaration,
