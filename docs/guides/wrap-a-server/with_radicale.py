@@ -1,6 +1,6 @@
 """Runs a command while a real CalDAV server (Radicale) is up: `python with_radicale.py mcp.json -- COMMAND ...`.
 
-Writes `play.json`, which is the file given with `{url}`, `{user}` and `{password}` filled in, and removes it at the end.
+Writes `play.json`, the file given with `{url}`, `{user}` and `{password}` filled in, and removes it at the end.
 """
 
 import subprocess
@@ -9,23 +9,28 @@ from pathlib import Path
 
 import anyio
 
-from hotplug.testing.radicale import radicale
+from hotplug.testing.radicale import RadicaleServer, radicale
+
+PLAY = Path("play.json")
+
+
+def play(template: str, command: list[str], server: RadicaleServer) -> int:
+    text = Path(template).read_text("utf-8")
+    for name, value in (("url", server.url), ("user", server.username), ("password", server.password)):
+        text = text.replace(f"{{{name}}}", value)
+    try:
+        PLAY.write_text(text, "utf-8")
+        return subprocess.call(command)  # noqa: S603 - the caller's own
+    finally:
+        PLAY.unlink(missing_ok=True)
 
 
 async def main() -> int:
     template, dashes, *command = sys.argv[1:]
     if dashes != "--":
         sys.exit(__doc__)
-    play = Path("play.json")
     async with radicale(calendars={"work": "Work"}) as server:
-        text = Path(template).read_text("utf-8")
-        for name, value in (("url", server.url), ("user", server.username), ("password", server.password)):
-            text = text.replace(f"{{{name}}}", value)
-        try:
-            play.write_text(text, "utf-8")
-            return await anyio.to_thread.run_sync(subprocess.call, command)
-        finally:
-            play.unlink(missing_ok=True)
+        return await anyio.to_thread.run_sync(play, template, command, server)
 
 
 sys.exit(anyio.run(main))
