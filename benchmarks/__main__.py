@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import platform
 import sys
@@ -72,6 +73,9 @@ def _measured(group: str, counts: Counts) -> list[Row]:
 
         return measure_documents(counts)
     from benchmarks import native, projected
+
+    # Making an MCPServer sets up logging for the process, and then every HTTP request is a line between ours.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
 
     measures: dict[str, Callable[..., object]] = {
         "native": native.measure_native,

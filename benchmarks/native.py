@@ -161,8 +161,9 @@ async def measure_client(counts: Counts) -> list[Row]:
             here = await stack.enter_async_context(connect(Calendar, SqliteCalendar(file), store=store))
             calendar = (await cal.calendars()).calendars[0].calendar
             own = (await here.calendars()).calendars[0].calendar
-            for _ in range(EVENTS):
-                made = await cal.create(**{**EVENT, "calendar": calendar})  # pyright: ignore
+            for _ in range(EVENTS - 1):
+                await cal.create(**{**EVENT, "calendar": calendar})  # pyright: ignore
+            made = await cal.create(**{**EVENT, "calendar": calendar})  # pyright: ignore
             mine = (await here.create(**{**EVENT, "calendar": own})).event  # pyright: ignore
             theirs = _ours(sdk, str(made.event), str(calendar))
             typed: dict[str, Side] = {

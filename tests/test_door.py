@@ -65,11 +65,21 @@ def test_the_root_shows_what_users_write_and_nothing_else() -> None:
         _ = hotplug.nonsense  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    "first", ["hotplug.connect.client", "hotplug.connect.spoken", "hotplug.door", "hotplug.connect"]
+)
+def test_functions_are_found_whatever_was_imported_before(first: str) -> None:
+    code = f"import {first}\nfrom hotplug.connect import client, spoken\nassert callable(client) and callable(spoken)"
+    code += "\nimport hotplug\nassert callable(hotplug.connect)"
+    src = str(Path(__file__).parents[1] / "src")
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env={**os.environ, "PYTHONPATH": src})
+
+
 EVENT = {"title": "x", "start": "2026-06-11T17:00:00", "duration": "PT1H", "time_zone": "Asia/Jerusalem"}
 
 
 async def test_a_sqlite_calendar_works_with_its_own_store_and_with_any_other(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
+    path = tmp_path / "a?b=c%20.db"
     async with memory() as other, open_store(f"sqlite:///{tmp_path}/other.db") as third:
         for store in (None, other, third):
             async with connect(Calendar, f"sqlite:///{path}", store=store) as calendar:

@@ -178,7 +178,7 @@ async def _channel(
 ) -> tuple[Channel, Runtime | None]:
     """The channel to what speaks the profile, and the runtime where it runs in this process."""
     name = str(options.get("name") or target)
-    native = _native(target)
+    native = _native(target, store)
     if native is not None:
         server, own_store, identity = native
         kept = store or await stack.enter_async_context(own_store or default_store(name))
@@ -255,12 +255,12 @@ async def _projected(
     return MemoryChannel(runtime, name), runtime
 
 
-def _native(target: Target) -> tuple[Profile, Store | None, str] | None:
+def _native(target: Target, store: Store | None) -> tuple[Profile, Store | None, str] | None:
     """A native server that can run in this process: one of the catalog, or one of the caller's own."""
     if isinstance(target, NativeTarget):
         from hotplug.servers import native
 
-        return native(target.scheme, target.path)
+        return native(target.scheme, target.path, store=store)
     found: object = None
     if isinstance(target, ObjectTarget):
         found = target.server

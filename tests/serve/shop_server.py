@@ -11,4 +11,5 @@ from shop import MyShop  # noqa: E402
 from hotplug.serve import run  # noqa: E402
 from hotplug.store import open_store  # noqa: E402
 
-run(MyShop(), store=open_store(f"sqlite:///{sys.argv[1]}"), identity="shop")
+options = {"transport": "http", "port": int(sys.argv[3])} if sys.argv[2:] else {}
+run(MyShop(), store=open_store(f"sqlite:///{sys.argv[1]}"), identity="shop", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ from mcp.server import MCPServer
 
 from hotplug import connect
 from hotplug.connect import McpSession, link_of
-from hotplug.errors import CODES, ConfigError, ConnectionFailed, Guarded, Internal, InvalidArgument, Unsupported
+from hotplug.errors import (
+    CODES,
+    ConfigError,
+    ConnectionFailed,
+    Guarded,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    Unsupported,
+)
 from hotplug.profile.compare import restrict
 from hotplug.profile.schema import error_or
 from hotplug.serve import INSTANCE_META, MEMBER_META, NOTES_META, Runtime, attach
@@ -414,6 +424,52 @@ async def test_run_serves_a_child_process_whose_records_outlive_it(tmp_path: Pat
         assert (await client.describe())["surface"] == "the shop"
     async with connect(Shop, command, era=mode) as client:
         assert await client.using(key="k").buy(item, 2) == first
+
+
+async def test_run_serves_streamable_http_to_both_eras(tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [*stdio(tmp_path / "store.db"), "http", str(port)]
+    async with await anyio.open_process(command, stderr=None) as process:
+        try:
+            with anyio.fail_after(60):
+                while True:
+                    try:
+                        await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+                        break
+                    except OSError:
+                        await anyio.sleep(0.05)
+            for mode in ("auto", "legacy"):
+                async with connect(Shop, f"http://127.0.0.1:{port}/mcp", era=mode) as client:
+                    item = (await client.items()).items[0]
+                    assert (await client.using(key="k").buy(item, 1)).total == 1
+        finally:
+            process.terminate()
+
+
+async def test_over_http_each_principal_has_refs_and_keys_of_its_own() -> None:
+    def who(context: Any) -> str:
+        return str(context.request.headers.get("x-who"))
+
+    shop = MyShop()
+    async with memory() as store:
+        server = mcpserver()
+        attach(server, shop, store=store, principal=who)
+        async with listening(server.streamable_http_app()) as url:
+            for mode in ("auto", "legacy"):
+
+                def as_(name: str, mode: Any = mode) -> Any:
+                    return connect(Shop, {"url": f"{url}/mcp", "headers": {"x-who": name}}, era=mode)
+
+                async with as_("ann") as ann, as_("bob") as bob:
+                    item = (await ann.items()).items[0]
+                    with pytest.raises(NotFound):
+                        await bob.buy(item, 1)
+                    hers = await ann.using(key=mode).buy(item, 1)
+                    his = await bob.using(key=mode).buy((await bob.items()).items[0], 2)
+                    assert hers.receipt != his.receipt
+    assert shop.done("buy") == 4
 
 
 async def test_two_http_clients_of_both_eras_share_one_server_that_outlives_them() -> None:

@@ -149,26 +149,32 @@ async def test_what_a_cancelled_caller_began_is_brought_to_its_end() -> None:
         assert shop.done("buy") == 1
 
 
+async def leave_half_done(shop: MyShop, url: str) -> None:
+    """Begin under the key `k`, and lose the store in between, as a process does that dies."""
+    shop.gate = anyio.Event()
+    store = open_store(url)
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(buy, runtime_of(shop, store), "k")
+            await shop.entered.wait()
+            await store.aclose()
+            shop.gate.set()
+    shop.gate = None
+
+
 async def test_a_crash_in_between_leaves_a_doubt_that_nothing_repeats(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
     shop = MyShop()
-    async with open_store(f"sqlite:///{tmp_path}/s.db") as first:
-        runtime = runtime_of(shop, first)
-        digest_of = _digest_of(runtime)
-        # As a process leaves it that dies between the record and its end.
-        await first.begin("local", "shop@1/shop.buy", "k", digest_of)
-    async with open_store(f"sqlite:///{tmp_path}/s.db") as second:
+    await leave_half_done(shop, url)
+    assert shop.done("buy") == 1
+    async with open_store(url) as second:
         runtime = runtime_of(shop, second)
         for _ in range(2):
             answer = await buy(runtime, "k")
             assert answer.content["code"] == "in_doubt"
             assert answer.content["details"] == {"state": "unknown"}
-        assert shop.done("buy") == 0
-
-
-def _digest_of(runtime: Runtime) -> str:
-    item = runtime.seal("local").seal("shop.item", "apple")
-    bound = runtime.bound["shop.buy"]
-    return argument_digest(runtime.store.sealing_key(), bound.sensitive, {"item": item, "count": 1}, "shop-1")
+        assert (await buy(runtime, "k", count=2)).content["code"] == "conflict"
+        assert shop.done("buy") == 1
 
 
 async def test_keys_and_refs_of_two_principals_never_meet() -> None:
@@ -240,6 +246,10 @@ class Together(MyShop):
         from hotplug.serve import current_call
 
         self.log.append(("buy", count))
+        self.entered.set()
+        if self.gate is not None:
+            await self.gate.wait()
+            raise OSError("the process is gone")
         found = Bought(item=item, total=count)
         with self._store.transaction() as connection:
             connection.execute("create table if not exists sold (count integer)")
@@ -276,11 +286,14 @@ async def test_a_backend_in_the_stores_file_commits_all_or_nothing(tmp_path: Pat
 
 
 async def test_an_atomic_backend_does_again_what_a_crash_undid(tmp_path: Path) -> None:
-    async with open_store(f"sqlite:///{tmp_path}/s.db") as first:
-        runtime = runtime_of(Together(first), first)
-        await first.begin("local", "shop@1/shop.buy", "k", _digest_of(runtime), atomic=True)
-    async with open_store(f"sqlite:///{tmp_path}/s.db") as second:
+    url = f"sqlite:///{tmp_path}/s.db"
+    async with open_store(url) as other:
+        shop = Together(other)
+        await leave_half_done(shop, url)
+    async with open_store(url) as second:
         shop = Together(second)
-        done = await buy(runtime_of(shop, second), "k")
+        runtime = runtime_of(shop, second)
+        done = await buy(runtime, "k")
         assert not done.is_error
+        assert (await buy(runtime, "k")).content == done.content
         assert shop.done("buy") == 1

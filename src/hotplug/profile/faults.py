@@ -14,7 +14,7 @@ from hotplug.errors import InvalidArgument
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-__all__ = ["invalid", "invalid_document", "json_texts", "read_json_texts", "without_nulls"]
+__all__ = ["invalid", "invalid_document", "json_texts", "read_json_texts", "wants_structure", "without_nulls"]
 
 _SHOWN: Final = 80
 """Characters of a wrong value that an error message repeats."""
@@ -118,6 +118,23 @@ def invalid_document(errors: Sequence[Any], sensitive: frozenset[str]) -> Invali
     return _refusal(found)
 
 
+def wants_structure(schema: Mapping[str, Any], error: Any) -> bool:
+    """Whether a fault of jsonschema's is a string where an object or a list can stand and no string can.
+
+    Args:
+        schema: The root, in which references are looked up.
+    """
+    if not isinstance(error.instance, str) or error.validator not in {"type", "anyOf", "oneOf"}:
+        return False
+    kinds: set[str] = set()
+    for node in _alternatives(schema, error.schema):
+        kind = node.get("type")
+        if kind is None:
+            return False  # it may be a string
+        kinds.update([kind] if isinstance(kind, str) else cast("list[str]", kind))
+    return "string" not in kinds and bool(kinds & {"object", "array"})
+
+
 def _refusal(found: list[dict[str, str]]) -> InvalidArgument:
     text = "; ".join(f"{fault['path'] or 'arguments'}: {fault['problem']}" for fault in found[:5])
     return InvalidArgument(text, details={"errors": found})
@@ -132,7 +149,8 @@ def _steps(schema: Mapping[str, Any], place: Sequence[int | str]) -> list[str]:
             children = [node.get("items") for node in nodes]
         else:
             children = [node["properties"][step] for node in nodes if step in node.get("properties", {})]
-            if not children and len(nodes) > 1 and (_LABEL.fullmatch(step) or step in schema.get("$defs", {})):
+            choices = [node for node in nodes if node.get("type") != "null"]
+            if not children and len(choices) > 1 and (_LABEL.fullmatch(step) or step in schema.get("$defs", {})):
                 continue
             children = children or [node.get("additionalProperties") for node in nodes]
         steps.append(str(step))

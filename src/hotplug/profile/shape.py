@@ -13,7 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
 
 from hotplug.errors import InvalidArgument
-from hotplug.profile.faults import invalid, invalid_document, json_texts, read_json_texts, without_nulls
+from hotplug.profile.faults import (
+    invalid,
+    invalid_document,
+    json_texts,
+    read_json_texts,
+    wants_structure,
+    without_nulls,
+)
 from hotplug.profile.fields import RefSeal
 from hotplug.profile.schema import JsonSchema, map_refs, plain, sensitive_fields, subschemas
 
@@ -191,7 +198,7 @@ class DocumentShape:
             raise InvalidArgument(f"the arguments are not JSON: {_kind(error)}") from None
         if not errors:
             return value, []
-        if strict and all(_wants_structure(error) for error in errors):
+        if strict and all(wants_structure(self.schema, error) for error in errors):
             reread = read_json_texts(value, [list(error.absolute_path) for error in errors])
             if reread is not None and not self._validate(reread[0]):
                 return reread
@@ -211,18 +218,6 @@ class DocumentShape:
             )
 
         return map_refs(self.schema, value, one)
-
-
-def _wants_structure(error: Any) -> bool:
-    """Whether a string stands where an object or a list is wanted and no string is allowed."""
-    wanted = error.validator_value
-    kinds: set[str] = {wanted} if isinstance(wanted, str) else set(cast("list[str]", wanted or []))
-    return (
-        error.validator == "type"
-        and isinstance(error.instance, str)
-        and "string" not in kinds
-        and bool(kinds & {"object", "array"})
-    )
 
 
 def _refuse_constants(value: Any) -> None:
