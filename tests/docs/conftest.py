@@ -4,7 +4,8 @@ In a page, a fenced block of `console` holds commands (`$ `, continued after a b
 `python` is a program. Output that is shown has to come, `…` stands for any text; without any the exit code alone
 counts. A command that doesn't end with 0 is followed by `$ echo $?` and its code. A comment `<!-- file: NAME -->`
 before a block puts the block into a file instead, and `<!-- same: PATH -->` says that the block is what stands in a
-file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out; `<!-- demo: … -->` is what test_demo.py compares.
+file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out, `<!-- demo: … -->` leaves it to
+`test_demo.py`.
 """
 
 from __future__ import annotations
