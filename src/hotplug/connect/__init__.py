@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -88,29 +86,3 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'hotplug.connect' has no attribute {name!r}")
     return getattr(importlib.import_module(home), name)
-
-
-class _Package(ModuleType):
-    """The package as a module on which `client` and `spoken` are the functions, though submodules have these names too.
-
-    Importing a submodule would otherwise put it into the function's place, or not, by the order of imports.
-    """
-
-    @property
-    def client(self) -> Any:
-        return importlib.import_module("hotplug.connect.client").client
-
-    @client.setter
-    def client(self, value: Any) -> None:
-        """The import system offers the submodule; it is found in `sys.modules` all the same."""
-
-    @property
-    def spoken(self) -> Any:
-        return importlib.import_module("hotplug.connect.spoken").spoken
-
-    @spoken.setter
-    def spoken(self, value: Any) -> None:
-        """As for `client`."""
-
-
-sys.modules[__name__].__class__ = _Package
