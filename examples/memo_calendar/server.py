@@ -70,8 +70,8 @@ class MemoCalendar(Calendar, facets=["revisions"]):
     async def create(self, **event: Unpack[NewEvent]) -> Written:
         _check_calendar(event["calendar"])
         given = _wire(event)
-        when = read_when(*(given.get(name) for name in TIMES))
-        kept = {name: given[name] for name in TEXTS if name in given} | time_fields(when)
+        texts = {name: given[name] for name in TEXTS if name in given}
+        kept = {**texts, **time_fields(_when(given))}
         return await self._write(EventRef(str(uuid4())), kept, "created")
 
     async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
@@ -84,7 +84,7 @@ class MemoCalendar(Calendar, facets=["revisions"]):
             if name == "title" or name not in TEXTS:
                 raise Unsupported(f"{name} can't be cleared here", details={"lost": [name]})
             texts.pop(name, None)
-        return await self._write(event, texts | time_fields(when), "updated", int(kept["revision"]) + 1)
+        return await self._write(event, {**texts, **time_fields(when)}, "updated", int(kept["revision"]) + 1)
 
     async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         _check_revision(self._read(event), options.get("revision"))
@@ -123,8 +123,8 @@ def _wire(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {wire_name(name): value for name, value in fields.items()}
 
 
-def _when(kept: dict[str, Any]) -> When:
-    return read_when(*(kept.get(name) for name in TIMES))
+def _when(fields: dict[str, Any]) -> When:
+    return read_when(fields["start"], *(fields.get(name) for name in TIMES[1:]))
 
 
 def _mentions(kept: dict[str, Any], query: str) -> bool:

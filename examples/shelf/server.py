@@ -1,6 +1,6 @@
 """A shelf in memory."""
 
-from profile import Lent, OnShelf, Shelf, Thing, Things
+from shelf import Lent, OnShelf, Shelf, Thing, Things
 
 from hotplug.errors import NotFound, Unavailable
 from hotplug.serve import run

@@ -4,7 +4,8 @@ In a page, a fenced block of `console` holds commands (`$ `, continued after a b
 `python` is a program. Output that is shown has to come, `…` stands for any text; without any the exit code alone
 counts. A command that doesn't end with 0 is followed by `$ echo $?` and its code. A comment `<!-- file: NAME -->`
 before a block puts the block into a file instead, and `<!-- same: PATH -->` says that the block is what stands in a
-file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out.
+file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out, `<!-- demo: … -->` leaves it to
+`test_demo.py`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
         Block(
-            page=page.relative_to(ROOT).as_posix(),
+            page=page.relative_to(ROOT).as_posix() if page.is_relative_to(ROOT) else page.name,
             line=text.count("\n", 0, found.start("kind")) + 1,
             kind=found["kind"],
             body=found["body"],
@@ -116,8 +117,11 @@ def play(page: Path, folder: Path, *, tested_elsewhere: Mapping[str, str] = {}) 
         tested_elsewhere: Commands that are not run here, with the test that runs them.
     """
     ran: list[Command] = []
+    left_out: set[str] = set()
     script = ["set +e"]
     for number, block in enumerate(blocks(page)):
+        assert block.note in (None, "demo", "file", "same", "skip"), f"{block.where}: there is no `{block.note}`"
+        assert block.note is None or block.value, f"{block.where}: `{block.note}` says nothing"
         if block.note in ("skip", "same"):
             continue
         if block.note == "file":
@@ -129,14 +133,16 @@ def play(page: Path, folder: Path, *, tested_elsewhere: Mapping[str, str] = {}) 
             found: Sequence[Command] = [Command(block.where, f"python .block{number}.py", "")]
         elif block.kind == "console":
             found = [one for one in commands(block) if one.text not in tested_elsewhere]
+            left_out |= {one.text for one in commands(block)} & tested_elsewhere.keys()
         else:
             continue
         for command in found:
-            out = f".out{len(ran)}"
+            out = shlex.quote(str(folder / f".out{len(ran)}"))
             # {{ }} keeps the shell: a `cd` and `$?` go on to the next command.
             script.append(f"(exit ${{code:-0}}); {{ {command.text}\n}} > {out} 2>&1 < /dev/null")
             script.append(f"code=$?; echo $code > {out}.code")
             ran.append(command)
+    assert left_out == set(tested_elsewhere), "what is tested elsewhere isn't in the page any more"
     _bash("\n".join(script), folder)
     for number, command in enumerate(ran):
         out = folder / f".out{number}"

@@ -1,6 +1,6 @@
 """A profile of one's own: things that are lent out."""
 
-from hotplug.profile import Event, Model, Profile, Receipt, Ref, event, operation, read
+from hotplug.profile import Event, Model, Profile, Receipt, Ref, event, operation, read, receipt
 
 
 class Thing(Ref, kind="shelf.thing"):
@@ -18,7 +18,7 @@ class Things(Model):
 
 
 class Lent(Model):
-    receipt: Receipt
+    receipt: Receipt = receipt()
 
 
 class Shelf(Profile, name="shelf", version="0.1.0"):
