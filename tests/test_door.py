@@ -69,7 +69,10 @@ def test_the_root_shows_what_users_write_and_nothing_else() -> None:
     "first", ["hotplug.connect.client", "hotplug.connect.spoken", "hotplug.door", "hotplug.connect"]
 )
 def test_functions_are_found_whatever_was_imported_before(first: str) -> None:
-    code = f"import {first}\nfrom hotplug.connect import speaks, typed_client\nassert callable(speaks) and callable(typed_client)"
+    code = (
+        f"import {first}\nfrom hotplug.connect import speaks, typed_client\n"
+        "assert callable(typed_client) and callable(speaks)"
+    )
     code += "\nimport hotplug\nassert callable(hotplug.connect)"
     src = str(Path(__file__).parents[1] / "src")
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env={**os.environ, "PYTHONPATH": src})

@@ -299,3 +299,21 @@ async def test_fr10_ids_are_opaque_text_from_end_to_end(kind: str, tmp_path: Pat
     async with opened(kind, tmp_path) as calendar:
         # The ref holds over a restart.
         assert (await calendar.get(made.event)).title == "Planning"
+
+
+async def test_null_in_an_override_leaves_a_field_out_of_that_occurrence(kind: str, tmp_path: Path) -> None:
+    async with opened(kind, tmp_path) as calendar:
+        made = await calendar.create(
+            calendar=await home(calendar),
+            title="Standup",
+            location="Room 1",
+            start="2026-10-19T09:00:00",
+            time_zone="America/New_York",
+            duration="PT1H",
+            recurrence_rules=[{"frequency": "weekly", "count": 3}],
+            recurrence_overrides={"2026-10-26T09:00:00": {"location": None}},
+        )
+        found = await calendar.search("2026-10-01T00:00:00Z", "2026-12-01T00:00:00Z", expand=True)
+
+        assert [event.location for event in found.events] == ["Room 1", None, "Room 1"]
+        assert (await calendar.get(made.event)).recurrence_overrides == {"2026-10-26T09:00:00": {"location": None}}

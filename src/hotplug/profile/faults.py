@@ -28,23 +28,27 @@ _LABEL: Final = re.compile(
 _WANTS_STRUCTURE: Final = frozenset({"model_type", "dict_type", "list_type", "tuple_type", "model_attributes_type"})
 
 
-def without_nulls(value: Any) -> Any:
+def without_nulls(value: Any, keep: frozenset[str] = frozenset()) -> Any:
     """The value with every member that is null left out: models send null for what they mean to leave out.
+
+    Args:
+        keep: Names of members whose content is left as it is: patches, in which null means "without".
 
     Raises:
         InvalidArgument: It is nested deeper than anything that is meant.
     """
     try:
-        return _without_nulls(value)
+        return _without_nulls(value, keep)
     except RecursionError:
         raise InvalidArgument("the arguments are nested too deeply") from None
 
 
-def _without_nulls(value: Any) -> Any:
+def _without_nulls(value: Any, keep: frozenset[str]) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in cast("dict[Any, Any]", value).items() if item is not None}
+        members = {key: item for key, item in cast("dict[Any, Any]", value).items() if item is not None}
+        return {key: item if key in keep else _without_nulls(item, keep) for key, item in members.items()}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in cast("list[Any]", value)]
+        return [_without_nulls(item, keep) for item in cast("list[Any]", value)]
     return value
 
 

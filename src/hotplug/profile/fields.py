@@ -18,6 +18,7 @@ __all__ = [
     "Locator",
     "Masked",
     "Model",
+    "Patch",
     "Receipt",
     "Ref",
     "RefSeal",
@@ -303,6 +304,17 @@ class _Milliseconds:
 
 Duration: TypeAlias = Annotated[int, _Milliseconds()]
 """A length of time in whole milliseconds."""
+
+
+class _PatchRule:
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "x-patch": True}
+
+
+Patch: TypeAlias = Annotated[dict[str, object], _PatchRule()]
+"""What differs from something else: properties with new values, null for "without" (elsewhere null is left out)."""
 
 
 class InFacet:

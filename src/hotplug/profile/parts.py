@@ -13,7 +13,7 @@ from typing_extensions import TypedDict, Unpack
 
 from hotplug.errors import ProfileError
 from hotplug.profile.fields import Model, Receipt, wire_name
-from hotplug.profile.schema import sensitive_fields
+from hotplug.profile.schema import patch_fields, sensitive_fields
 from hotplug.profile.shape import Shape, TypedShape
 
 __all__ = [
@@ -84,6 +84,11 @@ class Part:
     @property
     def kind(self) -> PartKind:
         return self.flags.kind
+
+    @cached_property
+    def patches(self) -> frozenset[str]:
+        """Names of arguments that hold patches, in which null means "without"."""
+        return patch_fields(self.input.schema)
 
     @cached_property
     def sensitive(self) -> frozenset[str]:

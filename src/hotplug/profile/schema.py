@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
 
-__all__ = ["ERROR_SCHEMA", "error_or", "fields_of_facets", "map_refs", "plain", "sensitive_fields", "subschemas"]
+__all__ = [
+    "ERROR_SCHEMA",
+    "error_or",
+    "fields_of_facets",
+    "map_refs",
+    "patch_fields",
+    "plain",
+    "sensitive_fields",
+    "subschemas",
+]
 
 JsonSchema = dict[str, Any]
 
@@ -111,6 +120,16 @@ def sensitive_fields(schema: Mapping[str, Any]) -> frozenset[str]:
             if any(inner.get("x-sensitive") is True for inner in subschemas(child)):
                 names.add(name)
     return frozenset(names)
+
+
+def patch_fields(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The names of fields, anywhere in the schema, that hold patches: null in them means "without"."""
+    return frozenset(
+        name
+        for node in subschemas(dict(schema))
+        for name, child in cast("dict[str, Any]", node.get("properties", {})).items()
+        if any(inner.get("x-patch") is True for inner in subschemas(child))
+    )
 
 
 def map_refs(schema: JsonSchema, value: Any, change: Callable[[JsonSchema, Any], Any]) -> Any:

@@ -22,7 +22,7 @@ from hotplug.profile.faults import (
     without_nulls,
 )
 from hotplug.profile.fields import RefSeal
-from hotplug.profile.schema import JsonSchema, map_refs, plain, sensitive_fields, subschemas
+from hotplug.profile.schema import JsonSchema, map_refs, patch_fields, plain, sensitive_fields, subschemas
 
 __all__ = ["DocumentShape", "Shape", "TypedShape", "without_nulls"]
 
@@ -174,6 +174,10 @@ class DocumentShape:
         return sensitive_fields(self.schema)
 
     @cached_property
+    def _patches(self) -> frozenset[str]:
+        return patch_fields(self.schema)
+
+    @cached_property
     def _ref_fields(self) -> bool:
         return any("x-ref" in node for node in subschemas(self.schema))
 
@@ -205,7 +209,7 @@ class DocumentShape:
         raise invalid_document(errors, self._sensitive)
 
     def write(self, value: Any, *, refs: RefSeal | None = None, checked: bool = True) -> Any:
-        kept = without_nulls(value)
+        kept = without_nulls(value, self._patches)
         return self._changed(kept, refs.seal) if refs and self._ref_fields else kept
 
     def wire(self, value: Any, *, refs: RefSeal | None = None, notes: list[str] | None = None) -> dict[str, Any]:

@@ -284,7 +284,7 @@ class Runtime:
             arguments = {}
         if not isinstance(arguments, dict):
             raise InvalidArgument(f"arguments are {type(arguments).__name__}, not an object", hint="give them by name")
-        given = cast("dict[str, Any]", without_nulls(arguments))
+        given = cast("dict[str, Any]", without_nulls(arguments, part.patches))
         extras = given.pop("ext", None) if bound.extras else None
         bound.check_facets(given)
         if part.flags.guarded and bound.member not in _members(meta.get(AUTHORIZED_META)):

@@ -13,6 +13,7 @@ from hotplug.profile import (
     Extension,
     Facet,
     Model,
+    Patch,
     Profile,
     Receipt,
     Ref,
@@ -106,7 +107,7 @@ class Alert(Model):
     action: Literal["display", "email"] = "display"
 
 
-Override = dict[str, object]
+Override = Patch
 """What differs in one occurrence: `{"excluded": true}`, or properties of the event with their new values."""
 
 
