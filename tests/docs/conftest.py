@@ -11,13 +11,16 @@ file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -162,6 +165,52 @@ def play_page() -> Callable[..., None]:
     return play
 
 
+@pytest.fixture(scope="session")
+def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
+    """The repository's pages that are played as wholes, at the same time: what they start mostly waits."""
+    wanted = {item.name for item in request.session.items}
+    with ThreadPoolExecutor() as pool:
+        yield Pages(pool, wanted if "PYTEST_XDIST_WORKER" not in os.environ else frozenset(), tmp_path_factory)
+
+
+class Pages:
+    """Plays of whole pages, each in a folder that holds the examples and guides.
+
+    Args:
+        early: The tests whose pages are started before they ask.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor, early: Collection[str], folders: pytest.TempPathFactory) -> None:
+        self._pool = pool
+        self._folders = folders
+        self._plays = {test: self._start(*page) for test, page in PAGES.items() if test in early}
+
+    def result(self, test: str) -> None:
+        """Wait for the page of a test; raises what is wrong with it."""
+        if test not in self._plays:
+            self._plays[test] = self._start(*PAGES[test])
+        self._plays[test].result()
+
+    def _start(self, page: str, tested_elsewhere: Mapping[str, str]) -> Future[None]:
+        folder = self._folders.mktemp("page")
+        for name in ("examples", "docs/guides"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        entry = {"command": "python", "args": ["examples/memo_calendar/server.py"]}
+        (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"memo": entry}}), encoding="utf-8")
+        return self._pool.submit(play, ROOT / page, folder, tested_elsewhere=tested_elsewhere)
+
+
+PAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "test_building_a_server_goes_as_the_guide_says": ("docs/guides/build-a-server.md", {}),
+    "test_wrapping_a_server_goes_as_the_guide_says": ("docs/guides/wrap-a-server.md", {}),
+    "test_what_the_readme_says_to_run_runs": (
+        "README.md",
+        {"make demo": "test_demo.py runs what it runs", "make test": "runs this"},
+    ),
+}
+"""The pages by their tests, with the commands that are tested elsewhere."""
+
+
 @pytest.fixture
 def check_page() -> Callable[[Path], None]:
     """`check_copies`."""
@@ -197,7 +246,6 @@ def _bash(script: str, folder: Path) -> None:
         "NPM_CONFIG_USERCONFIG": os.environ.get("NPM_CONFIG_USERCONFIG") or str(Path.home() / ".npmrc"),
         "PATH": os.pathsep.join([str(bin_), str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
         "NO_COLOR": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
     }
     process = subprocess.Popen(["bash", "-c", script], cwd=folder, env=env, start_new_session=True)
     try:
