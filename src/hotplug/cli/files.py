@@ -52,6 +52,7 @@ def write_whole(texts: Mapping[Path, str]) -> None:
     written: list[tuple[str, Path]] = []
     try:
         for path, text in texts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
             written.append((temporary, path))
             with os.fdopen(handle, "w", encoding="utf-8") as file:

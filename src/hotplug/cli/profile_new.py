@@ -16,7 +16,7 @@ _SOURCE: Final = '''\
 
 from __future__ import annotations
 
-from hotplug.profile import Event, Model, Profile, Receipt, Ref, event, operation, read
+from hotplug.profile import Event, Model, Profile, Receipt, Ref, event, operation, read, receipt
 
 
 class Item(Ref, kind="{name}.item"):
@@ -25,7 +25,7 @@ class Item(Ref, kind="{name}.item"):
 
 class Added(Model):
     item: Item
-    receipt: Receipt
+    receipt: Receipt = receipt()
 
 
 class Entry(Model):

@@ -235,11 +235,25 @@ class ErrorRule(_Part):
 
 
 class Fail(_Part):
-    """A failure that only the data shows: `when` holds over the step's answer (an empty list is a `not_found`)."""
+    """A failure that only the data shows: `when` holds over the step's answer (an empty list is a `not_found`).
+
+    Args:
+        when: Over the step's data.
+        code: `not_found` unless said otherwise.
+        message: For the caller.
+        lost: With `unsupported`: what would be lost; a call whose `accept` names it all is let through.
+    """
 
     when: Expression
     code: Code = "not_found"
     message: Note
+    lost: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _lost_is_unsupported(self) -> Fail:
+        if self.lost and self.code != "unsupported":
+            raise ValueError(f"`lost` goes with code unsupported, not {self.code}")
+        return self
 
 
 class Refuse(_Part):

@@ -88,9 +88,13 @@ class Call:
 
     def check(self, data: Any, bindings: Map[str, Any]) -> None:
         """Raises the first failure that the data shows (with `each`, the whole list of `{item, answer}`)."""
+        accepted: Any = bindings.get("input", {}).get("accept") or ()
         for when, rule in self.fails:
+            if rule.lost and set(rule.lost) <= set(accepted):
+                continue
             if when.test(data, bindings):
-                raise failure(rule.code, rule.message, {"tool": self.tool})
+                lost = {"lost": list(rule.lost)} if rule.lost else {}
+                raise failure(rule.code, rule.message, {"tool": self.tool, **lost})
 
 
 @dataclass(frozen=True)

@@ -231,30 +231,35 @@ class ProjectedProvider:
         """Play the calls of a plan and give its result.
 
         Raises:
-            ConnectionFailed: By the plan's rules; once a tool that may have acted was called, what can't be understood
-                carries `state: unknown`.
+            ConnectionFailed: By the plan's rules. Once a tool has acted, whatever fails after it carries
+                `state: unknown`, so that a repeat doesn't act again.
         """
+        if plan.result is None:
+            raise ProjectionError(f"{plan.where} has no result")
         bindings: dict[str, Any] = {"input": given}
         data: Any = given
         acted = False
-        for call in plan.calls:
-            if call.when is not None and not call.when.test(given, bindings):
-                continue
-            acts = effects and call.tool not in self.upstream.reading
-            try:
-                data = await self._call(call, given, bindings)
-            except Internal as error:
-                if acted or acts:
-                    error.details["state"] = "unknown"
-                raise
-            acted = acted or acts
-            bindings[call.name] = data
-            call.check(data, bindings)
-        if plan.result is None:
-            raise ProjectionError(f"{plan.where} has no result")
-        result = plan.result.apply(data, bindings)
-        if result is UNDEFINED:
-            raise Internal(f"{plan.where}: the result has no value", details={"state": "unknown"} if acted else {})
+        try:
+            for call in plan.calls:
+                if call.when is not None and not call.when.test(given, bindings):
+                    continue
+                acts = effects and call.tool not in self.upstream.reading
+                try:
+                    data = await self._call(call, given, bindings)
+                except Internal as error:
+                    if acts:
+                        error.details["state"] = "unknown"
+                    raise
+                acted = acted or acts
+                bindings[call.name] = data
+                call.check(data, bindings)
+            result = plan.result.apply(data, bindings)
+            if result is UNDEFINED:
+                raise Internal(f"{plan.where}: the result has no value")
+        except ConnectionFailed as error:
+            if acted:
+                error.details.setdefault("state", "unknown")
+            raise
         return result
 
     async def _call(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
@@ -265,7 +270,10 @@ class ProjectedProvider:
             items = []
         if not isinstance(items, list):
             items = [items]
-        return [await self._send(call, given, {**bindings, "item": item}) for item in cast("list[Any]", items)]
+        return [
+            {"item": item, "answer": await self._send(call, given, {**bindings, "item": item})}
+            for item in cast("list[Any]", items)
+        ]
 
     async def _send(self, call: Call, given: Mapping[str, Any], bindings: Mapping[str, Any]) -> Any:
         arguments: Any = call.args.apply(given, bindings) if call.args is not None else {}
