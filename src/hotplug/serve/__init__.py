@@ -1,6 +1,7 @@
 """Serving profiles: base classes become MCP servers, in both protocol eras, over stdio, HTTP and in process."""
 
 from hotplug.serve.attach import Attached, attach, principal_of
+from hotplug.serve.bound import MEMBER_META, Bound, Tool
 from hotplug.serve.call import Call, current_call
 from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
 from hotplug.serve.run import build, run
@@ -8,12 +9,9 @@ from hotplug.serve.runtime import (
     AUTHORIZED_META,
     INSTANCE_META,
     KEY_META,
-    MEMBER_META,
     NOTES_META,
     Answer,
-    Bound,
     Runtime,
-    Tool,
 )
 
 __all__ = [
