@@ -50,18 +50,18 @@ async def refused(url: str) -> bool:
 
 
 async def test_what_is_put_is_stored_and_read_back_by_http() -> None:
-    async with radicale(calendars={"work": "Work", "home": "Home & Garden"}) as server:
+    async with radicale(calendars={"office": "Work", "home": "Home & Garden"}) as server:
         assert await server.stored() == []
-        etag = await server.put("work", "one.ics", ICAL)
+        etag = await server.put("office", "one.ics", ICAL)
         [event] = await server.stored()
-        assert (event.collection, event.href, event.etag) == ("work", "/alice/work/one.ics", etag)
+        assert (event.collection, event.href, event.etag) == ("office", "/alice/office/one.ics", etag)
         assert "\r\nSUMMARY:Lünch\\, maybe 🍜\r\n" in event.ical
-        await server.remove("work", "one.ics")
+        await server.remove("office", "one.ics")
         assert await server.stored() == []
 
 
 async def test_calendars_carry_their_display_names() -> None:
-    async with radicale(calendars={"work": "Work", "other": "A & B <c>"}) as server:
+    async with radicale(calendars={"office": "Work", "other": "A & B <c>"}) as server:
         async with httpx2.AsyncClient(auth=(server.username, server.password), trust_env=False) as client:
             answer = await client.request("PROPFIND", server.user_url, headers={"Depth": "1"})
         assert "<displayname>Work</displayname>" in answer.text
@@ -69,18 +69,18 @@ async def test_calendars_carry_their_display_names() -> None:
 
 
 async def test_a_removed_calendar_takes_its_events_along() -> None:
-    async with radicale(calendars={"work": "Work"}) as server:
+    async with radicale(calendars={"office": "Work"}) as server:
         await server.add_calendar("extra", "Work")
         await server.put("extra", "one.ics", ICAL)
         await server.remove_calendar("extra")
         assert await server.stored() == []
         with pytest.raises(ConnectError, match=r"MKCALENDAR .* with 4\d\d"):
-            await server.add_calendar("work", "Again")
+            await server.add_calendar("office", "Again")
 
 
 async def test_a_wrong_password_is_refused() -> None:
     async with (
-        radicale(calendars={"work": "Work"}) as server,
+        radicale(calendars={"office": "Work"}) as server,
         httpx2.AsyncClient(auth=(server.username, "wrong"), trust_env=False) as client,
     ):
         answer = await client.request("PROPFIND", server.user_url)
@@ -88,10 +88,10 @@ async def test_a_wrong_password_is_refused() -> None:
 
 
 async def test_two_servers_run_side_by_side_with_passwords_and_events_of_their_own() -> None:
-    async with radicale(calendars={"work": "Work"}) as one, radicale(calendars={"work": "Work"}) as two:
+    async with radicale(calendars={"office": "Work"}) as one, radicale(calendars={"office": "Work"}) as two:
         assert one.url != two.url
         assert one.password != two.password
-        await one.put("work", "one.ics", ICAL)
+        await one.put("office", "one.ics", ICAL)
         assert await two.stored() == []
 
 
@@ -165,7 +165,7 @@ async def test_a_port_taken_meanwhile_is_given_up_for_the_next(monkeypatch: pyte
         free = module._free_port()
         ports = iter([taken, free])
         monkeypatch.setattr(module, "_free_port", lambda: next(ports))
-        async with radicale(calendars={"work": "Work"}) as server:
+        async with radicale(calendars={"office": "Work"}) as server:
             assert server.url == f"http://127.0.0.1:{free}/"
 
 

@@ -29,7 +29,7 @@ async def main() -> int:
     template, dashes, *command = sys.argv[1:]
     if dashes != "--":
         sys.exit(__doc__)
-    async with radicale(calendars={"work": "Work"}) as server:
+    async with radicale(calendars={"office": "Work"}) as server:
         return await anyio.to_thread.run_sync(play, template, command, server)
 
 
