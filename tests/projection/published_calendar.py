@@ -171,7 +171,7 @@ def _lines(ical: str) -> list[str]:
 async def foreign(
     server: RadicaleServer, uid: str, *of_event: str, collection: str = "home", file: str | None = None
 ) -> None:
-    """An event of another client, or a new content for one; its title is its uid where the lines say none."""
+    """An event of another client, or a new content for one; its title is its uid where no line says one."""
     titled = any(line.startswith("SUMMARY") for line in of_event)
     event = (f"UID:{uid}", "DTSTAMP:20261001T000000Z", *(() if titled else (f"SUMMARY:{uid}",)), *of_event)
     zone = _NEW_YORK if any("America/New_York" in line for line in of_event) else ()

@@ -130,7 +130,6 @@ async def test_one_unknown_zone_makes_a_calendar_unavailable_and_not_empty(
 
 
 async def test_what_only_a_bad_server_does_is_told(server: RadicaleServer, meddled: Meddled) -> None:
-    event = {"calendar": await meddled.home(), "title": "asked", **HOUR}
     # The notice that the server puts before its answers once a newer version is out.
     notice = "agents-calendar 9.9.9 available (you have 0.1.2): uvx agents-calendar@latest\n\n"
     answer: Reply | None = Reply(None, text='{"error": "CalDAV PUT 502: bad gateway"}')
@@ -145,6 +144,7 @@ async def test_what_only_a_bad_server_does_is_told(server: RadicaleServer, meddl
         return Reply(reply.content, reply.is_error, notice + reply.text)
 
     meddled.channel.instead = instead
+    event = {"calendar": await meddled.home(), "title": "asked", **HOUR}
     with pytest.raises(InDoubt) as doubt:
         await meddled.invoke("calendar.create", event)
     assert doubt.value.details["state"] == "unknown"

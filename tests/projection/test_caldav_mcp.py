@@ -136,7 +136,14 @@ async def test_a_series_with_a_moved_occurrence_is_one_event(cal: Calendar, serv
         "DTEND:20261026T120000Z",
         "SUMMARY:moved later",
     ]
-    rule = ["DTSTART:20261019T090000Z", "DTEND:20261019T100000Z", "RRULE:FREQ=WEEKLY;COUNT=2", "END:VEVENT", *moved]
+    rule = [
+        "SUMMARY:moved",
+        "DTSTART:20261019T090000Z",
+        "DTEND:20261019T100000Z",
+        "RRULE:FREQ=WEEKLY;COUNT=2",
+        "END:VEVENT",
+        *moved,
+    ]
     await foreign(server, "moved", *rule)
     found = [event for event in (await cal.search(*DAY)).events if event.title.startswith("moved")]
     assert [(event.title, event.recurring) for event in found] == [("moved", True)]
