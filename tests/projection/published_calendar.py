@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -45,6 +46,8 @@ EDITS: Final[Mapping[str, list[str]]] = {
 """What a change of another client's event may lose."""
 SERIES: Final = ("recurrenceRules", "recurrenceOverrides")
 
+_INSTALLED: Final = {"UV_OFFLINE": "1"}
+"""What ran once is on this machine, so uv needn't ask the registry again: that takes it a second."""
 _NEW_YORK: Final = (
     "BEGIN:VTIMEZONE",
     "TZID:America/New_York",
@@ -96,9 +99,12 @@ class Running:
     home: Any
 
 
+_published = cache(published)
+
+
 def target(name: str, server: RadicaleServer, **settings: str) -> CommandTarget:
     """What starts a published server, with settings of its own."""
-    upstream = published(name)
+    upstream = _published(name)
     env = {**upstream.env(server), **settings}
     if name == CALDAV:
         # The projection sets it.
@@ -107,21 +113,22 @@ def target(name: str, server: RadicaleServer, **settings: str) -> CommandTarget:
 
 
 def opened(name: str, server: RadicaleServer, store: Store, **settings: str) -> AbstractAsyncContextManager[Calendar]:
-    """A process of its own of a published server, through its projection."""
-    return connect(
-        Calendar,
-        target(name, server, **settings),
-        projection=published(name).projection,
-        store=store,
-        start_timeout=120.0,
-    )
+    """A process of its own of a published server that ran before, through its projection."""
+    return _opened(name, server, store, _INSTALLED | settings)
+
+
+def _opened(
+    name: str, server: RadicaleServer, store: Store, settings: Mapping[str, str]
+) -> AbstractAsyncContextManager[Calendar]:
+    at = target(name, server, **settings)
+    return connect(Calendar, at, projection=_published(name).projection, store=store, start_timeout=120.0)
 
 
 @asynccontextmanager
 async def run(name: str) -> AsyncGenerator[Running]:
     """A published server on a Radicale of its own."""
     async with radicale(calendars=CALENDARS[name]) as server, SqliteStore.open(None) as store:
-        connecting = opened(name, server, store)
+        connecting = _opened(name, server, store, {})
         with pytest.MonkeyPatch.context() as patch:
             # Where this process is doesn't matter to any of them.
             patch.setenv("TZ", "Asia/Tokyo")
@@ -234,9 +241,9 @@ class Meddled:
 
 @asynccontextmanager
 async def meddle(name: str, server: RadicaleServer) -> AsyncGenerator[Meddled]:
-    """A process of its own of a published server, with a channel that a test can meddle with."""
+    """A process of its own of a published server that ran before, with a channel that a test can meddle with."""
     loaded = named(name)
-    async with McpSession(target(name, server), start_timeout=120.0) as session:
+    async with McpSession(target(name, server, **_INSTALLED), start_timeout=120.0) as session:
         channel = Meddling(session)
         yield Meddled(
             channel,
