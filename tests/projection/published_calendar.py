@@ -98,6 +98,10 @@ class Running:
     cal: Calendar
     home: Any
 
+    def again(self) -> AbstractAsyncContextManager[Calendar]:
+        """The same in another process: refs are known only where it is started with the very same settings."""
+        return _opened(self.name, self.server, self.store, {})
+
 
 _published = cache(published)
 

@@ -83,9 +83,10 @@ async def test_what_the_server_has_no_place_for_is_refused_by_name_before_anythi
 ) -> None:
     local: dict[str, Any] = {"start": "2026-10-26T09:00:00", "duration": "PT1H"}
     zoned: dict[str, Any] = {**local, "time_zone": "America/New_York"}
-    unplaced, named = ("freeBusyStatus", {"free_busy_status": "free"})
+    unplaced: str = "freeBusyStatus"
+    named: Any = {"free_busy_status": "free"}
     if running.name != AGENTS:
-        unplaced, named = ("status", {"status": "tentative"})
+        unplaced, named = "status", {"status": "tentative"}
     assert await refused(cal.create(calendar=home, title="no", **zoned)) == ["timeZone"]
     assert await refused(cal.create(calendar=home, title="no", **local, time_zone="floating")) == ["timeZone"]
     assert await refused(cal.create(calendar=home, title="no", **zoned, **named)) == ["timeZone", unplaced]
@@ -116,7 +117,8 @@ async def test_what_is_created_is_stored_as_asked(
     running: Running, cal: Calendar, server: RadicaleServer, home: Any
 ) -> None:
     # caldav-mcp has no place for a status, and keeps no semicolon in a title.
-    title, extra = 'Ünï, \\ | ☕ <b>& "q"', {}
+    title = 'Ünï, \\ | ☕ <b>& "q"'
+    extra: Any = {}
     if running.name == AGENTS:
         title, extra = 'Ünï, ; \\ | ☕ <b>&amp; "q"', {"status": "tentative"}
     await cal.create(
@@ -126,7 +128,7 @@ async def test_what_is_created_is_stored_as_asked(
         end="2026-10-26T10:30:00-04:00",
         description="one\r\ntwo, three; \\four\n\n  five ",
         location="Raum\nHaus; B",
-        **extra,  # type: ignore[arg-type]
+        **extra,
     )
     written = title.replace("\\", "\\\\").replace(",", "\\,").replace(";", "\\;")
     assert await lines(server, written) == [
@@ -337,6 +339,7 @@ async def test_a_search_gives_pages_in_order(cal: Calendar, home: Any) -> None:
     for hour in (12, 10, 11):
         await cal.create(calendar=home, title=f"paged {hour}", start=f"2027-01-04T{hour}:00:00Z", duration="PT0S")
     day = ("2027-01-04T10:00:00Z", "2027-01-04T12:00:01Z")
+    within: Any
     for within in ({"calendar": home}, {}):
         first = await cal.search(*day, query="PAGED", limit=2, **within)
         assert [event.title for event in first.events] == ["paged 10", "paged 11"]
@@ -380,10 +383,10 @@ async def test_what_is_in_a_calendar_that_is_gone_is_not_found_nor_is_the_calend
 
 @everyone
 async def test_what_was_written_before_a_restart_is_still_ours(
-    running: Running, cal: Calendar, home: Any, server: RadicaleServer, store: Store
+    running: Running, cal: Calendar, home: Any, server: RadicaleServer
 ) -> None:
     made = await cal.create(calendar=home, title="Mine", **HOUR)
-    async with opened(running.name, server, store) as again:
+    async with running.again() as again:
         assert (await again.get(made.event)).recurring is False
         await again.update(made.event, {"start": "2026-10-27T13:00:00Z"})
         await again.update(made.event, {"title": "Still mine"})
