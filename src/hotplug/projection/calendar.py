@@ -10,13 +10,16 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, cast
 
 from hotplug.catalog.calendar import functions, times
 from hotplug.catalog.calendar.times import AllDay, Floating, Instant, Zoned, read_when
 from hotplug.catalog.calendar.zones import format_utc
 from hotplug.errors import ConnectionFailed, InDoubt, Internal, InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from hotplug.projection.runtime import ProjectedProvider
 
 __all__ = [
     "FOREVER",
@@ -27,6 +30,7 @@ __all__ = [
     "Ours",
     "accepted",
     "around",
+    "calendars_of",
     "cleaned",
     "clears",
     "doubted",
@@ -39,9 +43,11 @@ __all__ = [
     "refuse_series",
     "require_kept",
     "same_revision",
+    "searched",
     "second_after",
     "shown",
     "time_of",
+    "written_time",
 ]
 
 Fields: TypeAlias = dict[str, Any]
@@ -342,6 +348,11 @@ def doubted(error: ConnectionFailed, what: str) -> InDoubt:
     )
 
 
+def written_time(time: Mapping[str, Any]) -> Fields:
+    """The fields of a time, as `time_of` gives it, that an event read back is compared with."""
+    return {name: time[name] for name in ("start", "end", "showWithoutTime") if name in time}
+
+
 def same_revision(given: Mapping[str, Any], current: str) -> bool:
     """Whether a call is based on no revision, or on the current one."""
     return given.get("revision") in (None, current)
@@ -407,6 +418,33 @@ def page(events: Iterable[Fields], given: Mapping[str, Any], *, always: Iterable
     if len(left) > limit:
         found["cursor"] = _cursor(left[limit - 1][0])
     return found
+
+
+async def calendars_of(provider: ProjectedProvider) -> list[str]:
+    """The handles of all calendars, as the projection lists them."""
+    listed = await provider.run(provider.plans["calendar.calendars"], {})
+    return [one["calendar"] for one in listed["calendars"]]
+
+
+async def searched(
+    provider: ProjectedProvider,
+    given: Mapping[str, Any],
+    listed: Callable[[str, Fields], Awaitable[Iterable[tuple[Fields, bool]]]],
+) -> Fields:
+    """What a search answers, as `page`, of one calendar or of all that there are.
+
+    Args:
+        listed: The events of a calendar that may lie in a range `{from, to}`, each with whether it does so as it is
+            shown, or by an occurrence that isn't shown.
+    """
+    bounds = functions.bounds(dict(given))
+    calendars = [given["calendar"]] if "calendar" in given else await calendars_of(provider)
+    found: list[Fields] = []
+    hidden: list[Fields] = []
+    for calendar in calendars:
+        for event, shown_inside in await listed(calendar, bounds):
+            (found if shown_inside else hidden).append(event)
+    return page(found, given, always=hidden)
 
 
 def _timed(event: Mapping[str, Any]) -> Fields:

@@ -16,19 +16,21 @@ from hotplug.projection.calendar import (
     Ours,
     accepted,
     around,
+    calendars_of,
     cleaned,
     clears,
     doubted,
     in_four_digits,
     lies_in,
     moved,
-    page,
     refuse_series,
     require_kept,
     same_revision,
+    searched,
     second_after,
     shown,
     time_of,
+    written_time,
 )
 from hotplug.projection.runtime import ProjectedProvider
 
@@ -59,23 +61,16 @@ class AgentsCalendar:
 
     async def search(self, given: Fields) -> Fields:
         """The events in a range, of one calendar or of all that there are."""
-        bounds = functions.bounds(given)
-        if bounds["from"] < _EARLIEST:
+        if functions.bounds(given)["from"] < _EARLIEST:
             raise Unsupported(f"{_SERVER} can't search before {_EARLIEST}", details={"lost": ["from"]})
-        calendars = [given["calendar"]] if "calendar" in given else await self._calendars()
-        found: list[Fields] = []
-        hidden: list[Fields] = []
-        for calendar in calendars:
-            for event, shown_inside in await self._listed(calendar, bounds):
-                (found if shown_inside else hidden).append(event)
-        return page(found, given, always=hidden)
+        return await searched(self._provider, given, self._listed)
 
     async def create(self, given: Fields) -> Fields:
         """A new event; read back and compared."""
         fields = cleaned(given)
         lost = ["freeBusyStatus"] if "freeBusyStatus" in fields else []
         time = in_four_digits(time_of(fields, _KEEPS, server=_SERVER, lost=lost), server=_SERVER)
-        asked: Fields = {name: fields[name] for name in (*TEXTS, "status") if name in fields} | _times(time)
+        asked: Fields = {name: fields[name] for name in (*TEXTS, "status") if name in fields} | written_time(time)
         sent = {
             "calendar": fields["calendar"],
             "summary": fields["title"],
@@ -113,7 +108,7 @@ class AgentsCalendar:
             time = _as_written(event)
         time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in (*TEXTS, "status") if name in changes}
-        asked = {name: event[name] for name in (*TEXTS, "status") if name in event} | texts | _times(time)
+        asked = {name: event[name] for name in (*TEXTS, "status") if name in event} | texts | written_time(time)
         sent = {
             "href": given["event"],
             "etag": event["revision"],
@@ -149,7 +144,7 @@ class AgentsCalendar:
             return cast("Fields", await self._provider.ask(tool, arguments))
         except NotFound:
             # It says of a calendar that it isn't there, too, where it may not see any; listing them says so.
-            await self._calendars()
+            await calendars_of(self._provider)
             raise
         except Conflict:
             if "href" not in arguments:
@@ -217,17 +212,12 @@ class AgentsCalendar:
         # What shows no end may be listed because it still lasts.
         return None if listed and not raw.get("dtend") else listed
 
-    async def _calendars(self) -> list[str]:
-        plan = self._provider.plans["calendar.calendars"]
-        listed = await self._provider.run(plan, {})
-        return [one["calendar"] for one in listed["calendars"]]
-
     async def _list(self, calendar: str, start: str, end: str, zone: str) -> list[Fields]:
         arguments = {"calendar": calendar, "start": start, "end": end, "timezone": zone}
         try:
             return cast("list[Fields]", await self._provider.ask("calendar_list", arguments))
         except NotFound:
-            await self._calendars()
+            await calendars_of(self._provider)
             raise
 
     async def _listed(self, calendar: str, bounds: Fields) -> list[tuple[Fields, bool]]:
@@ -317,10 +307,6 @@ def _as_written(event: Mapping[str, Any]) -> Fields:
     if event.get("timeZone"):
         return functions.when({"start": f"{event['start']}Z", "end": f"{event['end']}Z"})
     return functions.when({"start": event["start"], "end": event["end"]})
-
-
-def _times(time: Mapping[str, Any]) -> Fields:
-    return {name: time[name] for name in ("start", "end", "showWithoutTime") if name in time}
 
 
 def _when(time: Mapping[str, Any]) -> Fields:

@@ -31,12 +31,13 @@ from hotplug.projection.calendar import (
     in_four_digits,
     lies_in,
     moved,
-    page,
     refuse_series,
     require_kept,
+    searched,
     second_after,
     shown,
     time_of,
+    written_time,
 )
 from hotplug.projection.runtime import ProjectedProvider
 
@@ -72,14 +73,7 @@ class CaldavMcp:
 
     async def search(self, given: Fields) -> Fields:
         """The events in a range, of one calendar or of all that there are."""
-        bounds = functions.bounds(given)
-        calendars = [given["calendar"]] if "calendar" in given else await self._calendars()
-        found: list[Fields] = []
-        hidden: list[Fields] = []
-        for calendar in calendars:
-            for event, shown_inside in await self._listed(calendar, bounds):
-                (found if shown_inside else hidden).append(event)
-        return page(found, given, always=hidden)
+        return await searched(self._provider, given, self._listed)
 
     async def _listed(self, calendar: str, bounds: Mapping[str, str]) -> list[tuple[Fields, bool]]:
         """The events of a range, each with whether it lies there as it is shown, or by an occurrence that isn't."""
@@ -111,7 +105,7 @@ class CaldavMcp:
         lost = [name for name in ("status", "freeBusyStatus") if name in fields]
         lost += ["title"] if not fields["title"] else []
         time = in_four_digits(time_of(fields, _keeps(fields), server=_SERVER, lost=lost), server=_SERVER)
-        asked = {name: fields[name] for name in TEXTS if name in fields} | _times(time)
+        asked = {name: fields[name] for name in TEXTS if name in fields} | written_time(time)
         sent = {"calendarUrl": fields["calendar"], **_texts(fields), **_when(time)}
         # Afterwards the server doesn't tell whether it reached the calendar at all.
         reason = await self._reason(fields["calendar"])
@@ -142,7 +136,7 @@ class CaldavMcp:
         time = in_four_digits(time, server=_SERVER)
         texts = {name: changes[name] for name in TEXTS if name in changes}
         texts |= dict.fromkeys((name for name in cleared if name in TEXTS), "")
-        asked = {name: event[name] for name in TEXTS if name in event} | texts | _times(time)
+        asked = {name: event[name] for name in TEXTS if name in event} | texts | written_time(time)
         # Left out, an all-day event stays one, and its end moves by a day.
         sent = _upstream(handle) | _texts(texts) | {"wholeDay": False} | _when(time)
         await self._act("update-event", sent, handle["calendar"], "the update")
@@ -210,10 +204,6 @@ class CaldavMcp:
         require_kept(asked, event, accept=accepted(given), server=_SERVER)
         if ours:
             await self._ours.remember(handle, _fact(event))
-
-    async def _calendars(self) -> list[str]:
-        listed = await self._provider.run(self._provider.plans["calendar.calendars"], {})
-        return [one["calendar"] for one in listed["calendars"]]
 
     async def _list(self, calendar: str, start: str, end: str) -> list[Fields]:
         arguments = {"calendarUrl": calendar, "start": start, "end": end}
@@ -327,10 +317,6 @@ def _upstream(handle: Mapping[str, Any]) -> Fields:
 def _texts(fields: Mapping[str, Any]) -> Fields:
     names = {"title": "summary", "description": "description", "location": "location"}
     return {sent: fields[name] for name, sent in names.items() if name in fields}
-
-
-def _times(time: Mapping[str, Any]) -> Fields:
-    return {name: time[name] for name in ("start", "end", "showWithoutTime") if name in time}
 
 
 def _when(time: Mapping[str, Any]) -> Fields:
