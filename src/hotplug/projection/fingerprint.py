@@ -13,11 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-import rfc8785
-
+from hotplug.profile import canonical
 from hotplug.projection.mapping import exact
 
-__all__ = ["Drift", "Tool", "code_digest", "digest", "drift", "structure", "tool_digests", "tools_digest"]
+__all__ = [
+    "Drift",
+    "Tool",
+    "code_bytes",
+    "code_digest",
+    "digest",
+    "digest_of_code",
+    "drift",
+    "structure",
+    "tool_digests",
+    "tools_digest",
+]
 
 Tool: TypeAlias = Map[str, Any]
 """A tool as `tools/list` gives it, in wire names: `name`, `description`, `inputSchema`, `outputSchema`, ..."""
@@ -30,14 +40,26 @@ _SETS: Final = frozenset({"required", "type"})
 
 def digest(value: Any) -> str:
     """`sha256:` and the hex digest of the canonical JSON (RFC 8785) of a value; integers beyond 2^53 as strings."""
-    # hotplug.profile.canonical.digest takes this place once both are on one branch.
-    return f"sha256:{hashlib.sha256(rfc8785.dumps(exact(value))).hexdigest()}"
+    return canonical.digest(exact(value))
+
+
+def code_bytes(path: Path) -> bytes:
+    """A Python file with the line ends that its digest is taken of, however it was checked out.
+
+    Raises:
+        OSError: It can't be read.
+    """
+    return path.read_bytes().replace(b"\r\n", b"\n")
+
+
+def digest_of_code(text: bytes) -> str:
+    """The digest of what `code_bytes` gives."""
+    return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
 def code_digest(path: Path) -> str:
     """The digest of a Python file, whatever line ends it is checked out with. `OSError` where it is missing."""
-    text = path.read_bytes().replace(b"\r\n", b"\n")
-    return f"sha256:{hashlib.sha256(text).hexdigest()}"
+    return digest_of_code(code_bytes(path))
 
 
 def structure(schema: Any) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 from hotplug.connect import Channel, Reply
 from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError, Unavailable
@@ -26,8 +23,6 @@ from hotplug.projection.plan import Call, Plan, compile_plans
 from hotplug.serve import Memory, ProjectionRef
 
 __all__ = ["ProjectedProvider", "ProjectionCode", "Upstream"]
-
-_CODE_CLASSES: Final[dict[str, Any]] = {}
 
 
 class Upstream:
@@ -129,7 +124,7 @@ class ProjectedProvider:
         self.projection = ProjectionRef(document.projection, document.version, digest(document))
         reads = {part.name for part in self.definition.all_parts.values() if part.kind == "read"}
         reading = {call.tool for name, plan in self.plans.items() if name in reads for call in plan.calls}
-        code = _load_code(source, path) if document.code else None
+        code = load_class(source, path) if document.code else None
         reading.update(getattr(code, "reading", ()))
         self.upstream = Upstream(channel, frozenset(reading), document.upstream.notice)
         self._frozen = list(tools)
@@ -309,30 +304,3 @@ class ProjectedProvider:
         if missing:
             raise Internal(f"{self.source.file}: a {schema['x-ref']} lacks {', '.join(missing)}")
         return json.dumps([values[name] for name in parts], ensure_ascii=False)
-
-
-def _load_code(source: Source, path: Path | None) -> Any:
-    """The class that a document names, from the file beside it."""
-    module_name, _, class_name = cast("str", source.document.code).partition(":")
-    if path is None:
-        raise ProjectionError(f"{source.file} has code beside it, and nobody said where it lies")
-    file = path.with_name(f"{module_name}.py")
-    key = f"{file}:{class_name}"
-    if key not in _CODE_CLASSES:
-        spec = importlib.util.spec_from_file_location(f"hotplug_projection_{path.stem.replace('-', '_')}", file)
-        if spec is None or spec.loader is None or not file.is_file():
-            raise ProjectionError(f"{source.file}: there is no {file.name} beside it")
-        found = f"sha256:{hashlib.sha256(file.read_bytes()).hexdigest()}"
-        if source.document.code_digest is not None and found != source.document.code_digest:
-            raise ProjectionError(
-                f"{file.name} isn't what {source.file} was frozen with",
-                hint="review it, then `hotplug projection freeze`",
-            )
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-        made = getattr(module, class_name, None)
-        if made is None:
-            raise ProjectionError(f"{file.name} has no {class_name}")
-        _CODE_CLASSES[key] = made
-    return _CODE_CLASSES[key]
