@@ -110,13 +110,14 @@ def _read_until(terminal: int, words: str, *, seconds: float) -> str:
     return said
 
 
-def test_ctrl_c_ends_the_demo_with_130_and_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_interrupt_ends_the_demo_with_130_and_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     with _terminal() as (ours, theirs):
         demo = subprocess.Popen(DEMO, env=_environment(tmp_path), stdout=subprocess.DEVNULL, stderr=theirs)
         try:
             assert "starting" in _read_until(ours, "starting", seconds=120), "the demo said nothing"
             assert _wait(lambda: len(_alive(tmp_path)) > 2, seconds=120), "no server was started"
-            demo.send_signal(signal.SIGINT)
+            demo.send_signal(number)
             until = time.monotonic() + 60
             while demo.poll() is None and time.monotonic() < until:
                 _read_until(ours, "\0", seconds=0.2)  # a full terminal would hold it up

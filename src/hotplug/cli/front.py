@@ -7,8 +7,10 @@ as long as the whole answer may.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Final
 
 from hotplug.cli.commands import COMMANDS
@@ -57,9 +59,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given == ["--version"]:
             sys.stdout.write(f"hotplug {_version()}\n")
             return 0
+    if arguments is None:
+        _end_as_interrupted()
     from hotplug.cli.run import run
 
     return run(given)
+
+
+def _end_as_interrupted() -> None:
+    """Let a polite kill and a closed terminal end a command as Ctrl-C does: what it started is stopped and removed."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # One that was ignored when we were started (nohup) stays ignored.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.raise_signal(signal.SIGINT)
 
 
 def _version() -> str:

@@ -33,12 +33,18 @@ def report_text(report: JourneyReport, *, title: str) -> str:
     """The whole report: the table, a legend, what was refused or failed and why, and the line that counts."""
     names = [one.name for one in report.backends]
     rows = [["step", *names]]
-    rows.extend([step, *(_cell(one, step) for one in report.backends)] for step in report.steps)
+    for step in report.steps:
+        shown = step if step in report.core else f"{step} *"
+        rows.append([shown, *(_cell(one, step) for one in report.backends)])
     rows.append(["what is really stored", *(_witnessed(one) for one in report.backends)])
     lines = [title, "", *_table(rows), ""]
     lines.append(
         "✓ passed (with the code, where being refused is right)   ⊘ refused by the backend   ✗ failed   – absent"
     )
+    if len(report.core) < len(report.steps):
+        lines.append(
+            f"* may be refused, or needs a facet; the other {len(report.core)} steps are asked of all and compared"
+        )
     notes = list(_notes(report))
     if notes:
         lines += ["", *notes]

@@ -14,6 +14,7 @@ from hotplug.errors import ConnectionFailed, Internal, NotFound, ProjectionError
 from hotplug.profile import Definition, Determinism, Extension, Part, Profile, Sense
 from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.projection import fingerprint
+from hotplug.projection.code import load_class
 from hotplug.projection.codecs import Codec
 from hotplug.projection.document import Document, Source, digest
 from hotplug.projection.fingerprint import Drift

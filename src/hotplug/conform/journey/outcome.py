@@ -116,7 +116,7 @@ class JourneyReport:
 
     @property
     def line(self) -> str:
-        """`N of M backends gave the same outcome`."""
+        """`N of M backends gave the same outcome`: of the steps that are asked of every backend."""
         return f"{self.same} of {len(self.backends)} backends gave the same outcome"
 
     def document(self) -> dict[str, Any]:
