@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 
 from hotplug.errors import Internal, ProjectionError
+from hotplug.projection import patterns
 from hotplug.projection.codecs import CODECS, RAW_TEXT, Codec
 
 WHERE = "blade.yaml:30 operations.calendar.search.codec"
@@ -258,3 +260,10 @@ def test_a_codec_that_does_not_fit_its_options_is_refused_at_load() -> None:
         with pytest.raises(ProjectionError, match="blade"):
             Codec(name, WHERE, **options)  # type: ignore[arg-type]
     assert "regex" in CODECS
+
+
+def test_a_pattern_that_takes_for_ever_is_ended_and_said() -> None:
+    started = time.monotonic()
+    with pytest.raises(Internal, match="took longer"):
+        patterns.found(r"(a|aa)+$", "a" * 60 + "b")
+    assert time.monotonic() - started < 10

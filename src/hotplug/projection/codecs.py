@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, Literal, NoReturn, cast
 
 from hotplug.errors import Internal, ProjectionError
+from hotplug.projection import patterns
 from hotplug.projection.mapping import exact
 
 __all__ = ["CODECS", "MAX_TEXT", "RAW_TEXT", "Codec"]
@@ -22,7 +23,7 @@ MAX_TEXT: Final = 8 * 1024 * 1024
 """Characters a codec reads."""
 
 MAX_REGEX_TEXT: Final = 256 * 1024
-"""Characters the `regex` codec reads: Python's `re` has no time limit, so what it may chew on is small."""
+"""Characters the `regex` codec reads."""
 
 RAW_TEXT: Final = 4096
 """Bytes of the raw text kept in the details of a failure."""
@@ -66,11 +67,11 @@ class Codec:
             raise ProjectionError(f"{self.where}: codec {self.name!r} and `pattern` don't go together")
         if self.skip is not None and self.name not in ("lines", "regex"):
             raise ProjectionError(f"{self.where}: codec {self.name!r} has no lines to `skip`")
-        if self.pattern is not None and not _compile(self.pattern, self.where).groupindex:
+        if self.pattern is not None and not self._groups(self.pattern):
             raise ProjectionError(f"{self.where}: the pattern {self.pattern!r} has no named group (?P<name>...)")
         for option in (self.skip, self.empty):
             if option is not None:
-                _compile(option, self.where)
+                self._groups(option)
 
     def parse(self, text: str) -> Any:
         """The data in a tool's text.
@@ -82,7 +83,7 @@ class Codec:
         limit = MAX_REGEX_TEXT if self.name == "regex" else MAX_TEXT
         if len(text) > limit:
             self._fail(text, f"the text has {len(text)} characters, more than {limit}")
-        if self.empty is not None and re.fullmatch(self.empty, text.strip()):
+        if self.empty is not None and patterns.fits(self.empty, text.strip()):
             return []
         try:
             return _PARSERS[self.name](self, text)
@@ -90,6 +91,13 @@ class Codec:
             self._fail(text, str(error))
         except RecursionError:
             self._fail(text, "it is nested too deep")
+
+    def _groups(self, pattern: str) -> frozenset[str]:
+        try:
+            patterns.checked(pattern)
+        except ValueError as error:
+            raise ProjectionError(f"{self.where}: {pattern!r} is {error}") from None
+        return patterns.groups(pattern)
 
     def _fail(self, text: str, cause: str) -> NoReturn:
         raw = text.encode(errors="replace")
@@ -109,13 +117,6 @@ class _UnfitError(Exception):
     """The text doesn't fit; the message says where."""
 
 
-def _compile(pattern: str, where: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern, re.MULTILINE)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ProjectionError(f"{where}: {pattern!r} is not a regular expression: {error}") from error
-
-
 def _json(_: Codec, text: str) -> Any:
     def no_number(name: str) -> NoReturn:
         raise _UnfitError(f"{name} is not JSON")
@@ -131,16 +132,16 @@ def _json(_: Codec, text: str) -> Any:
 
 
 def _regex(codec: Codec, text: str) -> Any:
-    pattern = re.compile(codec.pattern or "", re.MULTILINE)
+    pattern = codec.pattern or ""
     if codec.each == "one":
-        found = pattern.search(text)
+        found = patterns.search(pattern, text)
         if found is None:
             raise _UnfitError(f"nothing fits {codec.pattern!r}")
         return found.groupdict()
     records: list[dict[str, Any]] = []
     rest: list[str] = []
     end = 0
-    for found in pattern.finditer(text):
+    for found in patterns.finditer(pattern, text):
         if found.end() == found.start():
             continue
         rest.append(text[end : found.start()])
@@ -165,7 +166,7 @@ def _lines(codec: Codec, text: str) -> list[str]:
 def _wanted(codec: Codec, text: str) -> Iterator[str]:
     for line in text.splitlines():
         line = line.strip()
-        if line and not (codec.skip is not None and re.fullmatch(codec.skip, line)):
+        if line and not (codec.skip is not None and patterns.fits(codec.skip, line)):
             yield line
 
 

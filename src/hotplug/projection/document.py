@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema
 from typing_extensions import TypeAliasType
 
 from hotplug.errors import CODES, ProjectionError
-from hotplug.projection import fingerprint
+from hotplug.projection import fingerprint, patterns
 from hotplug.projection.codecs import CODECS
 from hotplug.projection.located import Keys, Lines, located, place
 
@@ -72,10 +72,7 @@ def _free_name(name: str) -> str:
 
 
 def _regex(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"not a regular expression: {error}") from error
+    patterns.checked(pattern)
     return pattern
 
 
@@ -219,7 +216,7 @@ class Failure(_Part):
                 data = cast("dict[str, Any]", data).get(name) if isinstance(data, dict) else None
             if data:
                 return True
-        return self.text is not None and re.search(self.text, text[:MAX_MATCHED]) is not None
+        return self.text is not None and patterns.found(self.text, text[:MAX_MATCHED])
 
 
 class ErrorRule(_Part):
@@ -231,7 +228,7 @@ class ErrorRule(_Part):
 
     def found(self, text: str) -> bool:
         """Whether the rule fits a text."""
-        return re.search(self.match, text[:MAX_MATCHED]) is not None
+        return patterns.found(self.match, text[:MAX_MATCHED])
 
 
 class Fail(_Part):
