@@ -60,7 +60,7 @@ async def test_a_call_without_a_key_is_not_remembered() -> None:
         assert shop.done("buy") == 3
 
 
-@pytest.mark.parametrize("key", ["", "x" * 256, 5, [], True])
+@pytest.mark.parametrize("key", ["\ud83d", "", "x" * 256, 5, [], True])
 async def test_a_key_that_is_none_is_refused(key: Any) -> None:
     async with memory() as store:
         shop = MyShop()

@@ -424,6 +424,10 @@ def _key(value: Any) -> str | None:
             f"the idempotency key is {type(value).__name__} of length {len(str(value))}",
             hint=f"a text of 1 to {_LONGEST_KEY} characters",
         )
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument("the idempotency key holds half of a surrogate pair") from None
     return value
 
 
