@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,3 +133,18 @@ async def test_refs_of_one_calendar_are_none_of_another(tmp_path: Path) -> None:
         assert caught.value.code == "not_found"
         with pytest.raises(ConnectionFailed):
             await two.create(calendar=where, **EVENT)  # type: ignore[typeddict-item]
+
+
+async def test_what_a_server_says_besides_a_result_reaches_who_connects(tmp_path: Path) -> None:
+    said: list[tuple[str, str]] = []
+    async with (
+        memory() as store,
+        connect(Calendar, f"folder:{tmp_path}", store=store, on_note=lambda *note: said.append(note)) as calendar,
+    ):
+        where = (await calendar.calendars()).calendars[0].calendar
+        rules: Any = '[{"frequency": "weekly", "count": 2}]'
+        await calendar.create(
+            calendar=where, title="x", start="2026-10-26T13:00:00Z", duration="PT1H", recurrence_rules=rules
+        )
+    assert [part for part, _ in said] == ["calendar.create"]
+    assert "recurrenceRules" in said[0][1]

@@ -121,6 +121,7 @@ def connect(
     extensions: Iterable[type[Extension] | tuple[type[Extension], Range]] = (),
     setup: Mapping[str, Any] | None = None,
     store: Store | None = None,
+    on_note: Callable[[str, str], None] | None = None,
     **session: Any,
 ) -> Connecting[P]:
     """Connect to a server through a profile, native or projected.
@@ -134,6 +135,8 @@ def connect(
         extensions: Extensions that it has to offer, `SlackBlocks` or `SlackBlocks.range("^3")`.
         setup: Opens an instance of one's own with it.
         store: Where a projection's idempotency records and refs are kept; by default in the user's state folder.
+        on_note: Called with the part and each sentence that a server says besides a result, such as what it couldn't
+            read; by default they are logged.
         session: Options of the MCP session: `era`, `secrets`, `files`, `name`, `start_timeout`, `call_timeout`, ...
 
     Raises:
@@ -159,7 +162,7 @@ def connect(
             facets=tuple(facets),
             extensions=ranges,
         )
-        link = Link(channel, spoken_, vault=session.get("secrets"))
+        link = Link(channel, spoken_, vault=session.get("secrets"), on_note=on_note)
         if setup is not None:
             instance = await _open_instance(stack, link, setup)
             link = link.with_options(instance=instance)

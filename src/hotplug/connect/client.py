@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
+import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Final, TypeVar, cast, get_args
+from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 import anyio
 
@@ -36,9 +37,12 @@ __all__ = ["Link", "Options", "Window", "link_of", "typed_client"]
 
 P = TypeVar("P", bound=Profile)
 
+_log = logging.getLogger(__name__)
+
 KEY_META: Final = "tools.noetic/idempotency-key"
 INSTANCE_META: Final = "tools.noetic/instance"
 AUTHORIZED_META: Final = "tools.noetic/authorized"
+NOTES_META: Final = "dev.hotplug/notes"
 
 _ATTEMPTS = 3
 """Tries of a call that the contract makes safe to repeat."""
@@ -70,6 +74,14 @@ class Window:
     closed: WindowClosed | None = None
 
 
+OnNote: TypeAlias = Callable[[str, str], None]
+"""Gets the part and a sentence that its server says besides a result: what it couldn't read, what it took for what."""
+
+
+def _log_note(part: str, note: str) -> None:
+    _log.info("%s: %s", part, note)
+
+
 class Link:
     """What a typed client calls through: names, keys, retries and errors.
 
@@ -78,16 +90,26 @@ class Link:
     """
 
     def __init__(
-        self, channel: Channel, spoken: Spoken, options: Options | None = None, *, vault: Secrets | None = None
+        self,
+        channel: Channel,
+        spoken: Spoken,
+        options: Options | None = None,
+        *,
+        vault: Secrets | None = None,
+        on_note: OnNote | None = None,
     ) -> None:
         self.channel = channel
         self.spoken = spoken
         self.options = options or Options()
         self.vault: Secrets = vault or NoSecrets()
+        self.on_note: OnNote = on_note or _log_note
 
     def with_options(self, **options: Any) -> Link:
         """The same link with other options for its calls."""
-        return Link(self.channel, self.spoken, replace(self.options, **options), vault=self.vault)
+        return self._like(self.spoken, replace(self.options, **options))
+
+    def _like(self, spoken: Spoken, options: Options) -> Link:
+        return Link(self.channel, spoken, options, vault=self.vault, on_note=self.on_note)
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)
@@ -138,6 +160,7 @@ class Link:
                     # What the first try did is as unknown as before.
                     raise error from None
                 continue
+            self._pass_on(part.name, reply)
             return _content(part.name, reply)
         raise HotplugError("unreachable")  # pragma: no cover
 
@@ -157,9 +180,15 @@ class Link:
             return [await self._with_secrets(part, item, name) for item in cast("list[Any]", value)]
         return value
 
+    def _pass_on(self, part: str, reply: Reply) -> None:
+        notes = reply.meta.get(NOTES_META)
+        for note in cast("list[Any]", notes) if isinstance(notes, list) else ():
+            if isinstance(note, str):
+                self.on_note(part, note)
+
     def extension(self, extension: type[Extension]) -> Any:
         made = _client_class(extension)()
-        made._caller = Link(self.channel, self.spoken.extended(extension), self.options)
+        made._caller = self._like(self.spoken.extended(extension), self.options)
         return made
 
     async def describe(self) -> Mapping[str, Any]:
