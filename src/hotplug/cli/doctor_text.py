@@ -9,7 +9,7 @@ from typing import Any
 from hotplug.cli.doctor_machine import MachinePart
 from hotplug.cli.doctor_servers import Examined
 from hotplug.cli.failure import particulars
-from hotplug.cli.inspect_text import drift_words, spoken_words
+from hotplug.cli.inspect_text import SHOWN, drift_words, spoken_words
 
 __all__ = ["text"]
 
@@ -68,6 +68,8 @@ def _server(one: Examined) -> Iterator[str]:
         yield "    no profile: raw tools only"
     if looked.problem:
         yield f"    {looked.problem}"
+    for name, reason in list(looked.unusable.items())[:SHOWN]:
+        yield f"    ✗ {name} {reason}"
 
 
 def _particular(name: str, value: Any) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hotplug.cli.deadline import Deadline
 from hotplug.cli.lookup import find_profile, known_profiles
 from hotplug.cli.targets import Given
 from hotplug.errors import ConfigError, HotplugError, Internal
@@ -133,6 +134,12 @@ class Looked:
     problem: str | None = None
     seconds: float = 0.0
 
+    @property
+    def wrong(self) -> bool:
+        """Whether something that it declares or that applies can't be used, or nothing that it lists can."""
+        useless = bool(self.unusable) and not self.tools
+        return self.problem is not None or useless or any(one.reason for one in self.profiles)
+
     def document(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "target": dict(self.target),
@@ -166,15 +173,17 @@ async def look(
     Args:
         profile: Only look for this one; by default every profile that is installed.
         projection: A projection by name or file, in place of the one that would apply by itself.
-        limit: Seconds until the server must have answered.
+        limit: Seconds until the server must have answered, and listed all its tools.
 
     Raises:
         ConfigError: The target can't be used as it stands.
         ConnectError: It can't be reached.
+        Disconnected, TooLarge: It ended while its tools were read, or listed more than can be taken.
     """
     wanted = [profile] if profile else [name for name in known_profiles() if name != "connection"]
+    deadline = Deadline(limit)
     async with _opened(server, limit) as opened:
-        return await _look(server, opened, wanted, projection or server.projection)
+        return await _look(server, opened, wanted, projection or server.projection, deadline)
 
 
 @dataclass(frozen=True)
@@ -233,7 +242,9 @@ def _in_process(server: Given) -> tuple[Profile, Any, str] | None:
     return None
 
 
-async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projection: str | None) -> Looked:
+async def _look(
+    server: Given, opened: _Opened, wanted: Sequence[str], projection: str | None, deadline: Deadline
+) -> Looked:
     from hotplug.connect import package_of
     from hotplug.declare import CARDS, NOETIC, Declaration, check
 
@@ -241,7 +252,7 @@ async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projectio
     unusable: Mapping[str, str] = {}
     problem: str | None = None
     if session is not None:
-        listed = await session.list_tools()
+        listed = await session.list_tools(timeout=deadline.left())
         tools: Sequence[Mapping[str, Any]] = listed.as_wire()
         unusable, problem = listed.unusable, listed.problem
     else:

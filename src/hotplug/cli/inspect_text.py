@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hotplug.cli.inspect_server import Applied, Looked, Spoke
 
-__all__ = ["drift_words", "spoken_words", "text"]
+__all__ = ["SHOWN", "drift_words", "spoken_words", "text"]
 
 _WIDTH = 100
+SHOWN: Final = 50
+"""Names of tools that are written out; JSON has all."""
 
 
 def text(label: str, looked: Looked) -> str:
@@ -96,18 +98,23 @@ def _by(applied: Applied) -> str:
 def _tools(looked: Looked) -> Iterator[str]:
     word = "tools" if len(looked.tools) != 1 else "tool"
     yield f"{len(looked.tools)} {word}" + (f"  ({looked.problem})" if looked.problem else "")
-    width = max((len(name) for name in looked.tools), default=0)
+    shown = looked.tools[:SHOWN]
+    width = max((len(name) for name in shown), default=0)
     if not looked.coverage:
-        yield from textwrap.wrap(", ".join(looked.tools), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield from textwrap.wrap(", ".join(shown), _WIDTH, initial_indent="  ", subsequent_indent="  ")
     else:
-        for name in looked.tools:
+        for name in shown:
             entry = looked.coverage.get(name)
             state = entry["state"] if entry else "not in the coverage"
             note = entry.get("note", "") if entry else ""
             head = f"  {name:<{width}}  {state}"
             yield from _wrapped(head, note) if note else [head]
-    for name, reason in looked.unusable.items():
+    if len(looked.tools) > SHOWN:
+        yield f"  … {len(looked.tools) - SHOWN} more"
+    for name, reason in list(looked.unusable.items())[:SHOWN]:
         yield f"  ✗ {name} {reason}"
+    if len(looked.unusable) > SHOWN:
+        yield f"  … {len(looked.unusable) - SHOWN} more that are no tools"
 
 
 def _wrapped(head: str, text: str) -> list[str]:
