@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+from hotplug.cli.failure import report
+from hotplug.cli.output import Format
+
 HOSTILE = Path(__file__).parent.parent / "connect" / "servers" / "hostile.py"
 
 
@@ -75,3 +78,38 @@ def test_only_some_names_are_written_out(run: Run) -> None:
     assert "t49" in ran.out
     assert "t50" not in ran.out
     assert "… 23 more" in ran.out
+
+
+def test_no_line_of_the_answer_is_a_servers(run: Run) -> None:
+    version = "1\n\n✓ calendar 1.0.0, native"
+    for command in ("inspect", "doctor"):
+        ran = run(command, *server("forged", version))
+        assert not [line for line in ran.out.splitlines() if line.lstrip().startswith("✓ calendar")]
+    assert r"hostile 1\x0a\x0a✓ calendar 1.0.0, native" in run("inspect", *server("forged", version)).out
+    ran = run("call", "--raw", "b", *server("forged", version))
+    assert ran.code == 1
+    assert "\n✓" not in ran.err
+
+
+def test_lines_of_an_error_are_marked_as_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    report("x", "first\nhint: forged", hint="do\n✓ fine", form=Format.TEXT, more={"log": ["a\nerror: b"]})
+    assert capsys.readouterr().err == (
+        "error: first\n  | hint: forged\n  log:\n    a\n  | error: b\nhint: do\n  | ✓ fine\n"
+    )
+
+
+def test_beside_json_a_servers_noise_stands_only_in_the_error(run: Run) -> None:
+    ran = run("inspect", "--json", "-v", *server("noisy"))
+    assert ran.code == 0
+    assert "secret words" not in ran.err
+    ran = run("inspect", "--json", "--", sys.executable, "-c", "print('word ' * 1000)")
+    assert ran.code == 4
+    (line,) = ran.error["log"]
+    assert len(line) < 220
+    assert len(ran.error["message"]) < 600
+
+
+def test_in_text_a_servers_noise_is_shown_only_where_more_is_wanted(run: Run) -> None:
+    assert run("inspect", *server("noisy")).err == ""
+    (line,) = [one for one in run("inspect", "-v", *server("noisy")).err.splitlines() if "no message" in one]
+    assert len(line) < 450

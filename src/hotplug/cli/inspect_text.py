@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from hotplug.cli.inspect_server import Applied, Looked, Spoke
+from hotplug.cli.printing import block
 
 __all__ = ["SHOWN", "drift_words", "spoken_words", "text"]
 
@@ -29,7 +30,7 @@ def text(label: str, looked: Looked) -> str:
         for one in looked.findings:
             lines += _wrapped(f"  {one.code} {one.part or ''}".rstrip(), f"{one.message}; {one.fix}")
     lines += ["", *_tools(looked)]
-    return "\n".join(lines)
+    return block(lines)
 
 
 def spoken_words(spoke: Spoke) -> str:

@@ -14,6 +14,7 @@ from hotplug.cli.failure import Exit
 from hotplug.cli.files import write_whole
 from hotplug.cli.lookup import find_profile
 from hotplug.cli.output import Output
+from hotplug.cli.printing import block
 from hotplug.cli.targets import AfterDashes, Given, Launching, given, one_of
 from hotplug.errors import ConfigError
 
@@ -315,8 +316,8 @@ def diff(out: Output, which: Which, target: On = None, limit: Limit = 120.0, com
         lines += [f"+ {name} is new" for name in changes.added]
         lines += [f"· {name}: only words" for name in changes.prose]
         if broken:
-            return "\n".join([*lines, f"✗ it can't be used until it is reviewed and frozen again: {', '.join(broken)}"])
-        return "\n".join([*lines, "✓ nothing that it uses is different" if lines else "✓ the tools are as frozen"])
+            return block([*lines, f"✗ it can't be used until it is reviewed and frozen again: {', '.join(broken)}"])
+        return block([*lines, "✓ nothing that it uses is different" if lines else "✓ the tools are as frozen"])
 
     out.answer("hotplug.projection-diff/1", body, text)
     return Exit.NO if broken else Exit.YES
