@@ -41,6 +41,8 @@ def spoken_words(spoke: Spoke) -> str:
 
 def drift_words(applied: Applied) -> str:
     """How the tools differ from the frozen list, in a line."""
+    if not applied.frozen:
+        return "not frozen: `hotplug projection freeze` makes its tools the ones that it is held to"
     drift = applied.drift
     said = [
         f"{len(names)} {word}: {', '.join(names)}"
