@@ -1,4 +1,4 @@
-"""What is logged while a command runs: nothing beside a JSON answer, a server's own words only where they are wanted."""
+"""What is logged while a command runs: nothing beside a JSON answer, a server's words only where wanted."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def raise_if_gone(
     try:
         _raise_if_gone(error, live, exchange, what, "got no answer" if read else "may or may not have been done")
     except ConnectionFailed as failed:
-        if read:
+        if read and failed.details.get("state") == "unknown":
             failed.details.pop("state", None)
         raise
 
