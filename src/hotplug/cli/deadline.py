@@ -40,8 +40,9 @@ async def within(limit: float | None, opening: Awaitable[T], label: str) -> T:
         ConnectError: It took longer; nothing was called.
     """
     # asyncio's, not a cancel scope: what is opened inside stays open, and scopes have to be nested.
+    scope = asyncio.timeout(limit)
     try:
-        async with asyncio.timeout(limit) as scope:
+        async with scope:
             return await opening
     except TimeoutError:
         if not scope.expired():
