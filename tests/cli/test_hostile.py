@@ -113,3 +113,14 @@ def test_in_text_a_servers_noise_is_shown_only_where_more_is_wanted(run: Run) ->
     assert run("inspect", *server("noisy")).err == ""
     (line,) = [one for one in run("inspect", "-v", *server("noisy")).err.splitlines() if "no message" in one]
     assert len(line) < 450
+
+
+def test_the_name_of_a_tool_stays_one_word(run: Run) -> None:
+    assert r"x\x0a✓\x20calendar\x201.0.0,\x20native\x1b[31m" in run("inspect", *server("forged")).out
+
+
+def test_an_error_names_only_some_of_many_tools(run: Run) -> None:
+    ran = run("call", "--raw", "zzzzzz", "--json", *server("many"))
+    assert ran.code == 1
+    assert len(ran.error["details"]["tools"]) == 50
+    assert ran.error["hint"].endswith("t49 …")

@@ -15,7 +15,7 @@ from hotplug.cli.command import command, group
 from hotplug.cli.deadline import Deadline, within
 from hotplug.cli.lookup import Found, find_profile, known_profiles
 from hotplug.cli.output import Format, Output
-from hotplug.cli.printing import did_you_mean
+from hotplug.cli.printing import cut, did_you_mean
 from hotplug.cli.targets import AfterDashes, Given, Launching, given
 from hotplug.errors import ConfigError, NotFound, Unavailable
 
@@ -190,8 +190,9 @@ async def _raw(out: Output, server: Given, wanted: _Wanted) -> None:
             names = [one.name for one in listed.tools]
             raise NotFound(
                 f"{session.name} has no tool {wanted.name!r}",
-                details={"tools": names},
-                hint=did_you_mean(wanted.name, names) or f"it has {', '.join(names) or 'none'}",
+                details={"tools": names[:_NAMED]},
+                hint=did_you_mean(wanted.name, names)
+                or f"it has {', '.join(map(cut, names[:_NAMED])) or 'none'}{' …' if len(names) > _NAMED else ''}",
             )
         arguments = arguments_of(wanted.words, wanted.args, tool.input_schema, what=wanted.name)
         out.used(f"called: the tool {wanted.name} of {session.name} as it is")
@@ -209,6 +210,8 @@ async def _raw(out: Output, server: Given, wanted: _Wanted) -> None:
     _answer(out, server, {"tool": wanted.name, "via": "raw"}, content)
 
 
+_NAMED = 50
+"""Tools that an error names."""
 _SHOWN = ("structuredContent", "content", "_meta")
 
 

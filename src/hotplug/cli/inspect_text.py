@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from hotplug.cli.inspect_server import Applied, Looked, Spoke
-from hotplug.cli.printing import block
+from hotplug.cli.printing import block, cut, printable
 
 __all__ = ["SHOWN", "drift_words", "spoken_words", "text"]
 
@@ -72,7 +72,7 @@ def _facts(looked: Looked) -> Iterator[str]:
 
 
 def _named(server: Mapping[str, Any]) -> str:
-    return " ".join(str(server[key]) for key in ("name", "version") if server.get(key)) or "nothing"
+    return " ".join(cut(str(server[key])) for key in ("name", "version") if server.get(key)) or "nothing"
 
 
 def _profile(spoke: Spoke) -> Iterator[str]:
@@ -102,22 +102,27 @@ def _tools(looked: Looked) -> Iterator[str]:
     word = "tools" if len(looked.tools) != 1 else "tool"
     yield f"{len(looked.tools)} {word}" + (f"  ({looked.problem})" if looked.problem else "")
     shown = looked.tools[:SHOWN]
-    width = max((len(name) for name in shown), default=0)
+    width = max((len(_tool(name)) for name in shown), default=0)
     if not looked.coverage:
-        yield from textwrap.wrap(", ".join(shown), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield from textwrap.wrap(", ".join(map(_tool, shown)), _WIDTH, initial_indent="  ", subsequent_indent="  ")
     else:
         for name in shown:
             entry = looked.coverage.get(name)
             state = entry["state"] if entry else "not in the coverage"
             note = entry.get("note", "") if entry else ""
-            head = f"  {name:<{width}}  {state}"
+            head = f"  {_tool(name):<{width}}  {state}"
             yield from _wrapped(head, note) if note else [head]
     if len(looked.tools) > SHOWN:
         yield f"  … {len(looked.tools) - SHOWN} more"
     for name, reason in list(looked.unusable.items())[:SHOWN]:
-        yield f"  ✗ {name} {reason}"
+        yield f"  ✗ {_tool(name)} {reason}"
     if len(looked.unusable) > SHOWN:
         yield f"  … {len(looked.unusable) - SHOWN} more that are no tools"
+
+
+def _tool(name: str) -> str:
+    """A tool's name as one word: wrapped at its blanks, it could begin a line."""
+    return cut(printable(name)).replace(" ", r"\x20")
 
 
 def _wrapped(head: str, text: str) -> list[str]:
