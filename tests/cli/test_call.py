@@ -226,3 +226,18 @@ def _runs(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+@pytest.mark.parametrize("depth", [101, 100_000])
+def test_arguments_that_are_nested_too_deeply_are_refused(run: Run, depth: int) -> None:
+    for args in ('{"a":' * depth + "1" + "}" * depth, '{"a":' + "[" * depth + "]" * depth + "}"):
+        ran = run("call", "sqlite:///cal.db", "calendar.calendars", "--args", args, "--json")
+        assert ran.code == 2
+        assert "nested too deeply" in ran.error["message"]
+
+
+def test_a_name_that_stands_twice_in_the_arguments_is_refused(run: Run) -> None:
+    args = '{"calendar": "a", "changes": {"title": "x", "title": "y"}}'
+    ran = run("call", "sqlite:///cal.db", "calendar.calendars", "--args", args, "--json")
+    assert ran.code == 2
+    assert "'title' stands in one object twice" in ran.error["message"]

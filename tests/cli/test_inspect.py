@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -117,3 +118,18 @@ def test_what_the_launch_of_a_server_leaves_out_is_told(run: Run, projection: Pa
     (calendar,) = ran.document["profiles"]
     assert calendar["projection"]["unset"] == ["TOKEN"]
     assert len(calendar["projection"]["drift"]["removed"]) == 7
+
+
+def test_a_projection_that_leaves_out_a_part_of_the_core_is_unavailable(run: Run, projection: Path) -> None:
+    text = projection.read_text()
+    start = text.index("  calendar.delete:")
+    end = re.compile(r"^(  \S|\S)", re.MULTILINE).search(text, start + 3)
+    assert end is not None
+    projection.write_text(text[:start] + text[end.start() :])
+    for command in (("inspect", f"{TINY}:server"), ("call", f"{TINY}:server", "calendar.calendars")):
+        ran = run(*command, "--projection", str(projection))
+        assert ran.code != 0
+        assert "leaves out calendar.delete" in " ".join((ran.out + ran.err).split())
+    ran = run("inspect", f"{TINY}:server", "--projection", str(projection), "--json")
+    assert ran.code == 1
+    assert not ran.document["profiles"][0]["available"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -240,3 +241,16 @@ def test_a_server_has_to_be_named_for_what_needs_one(run: Run, frozen: Path) -> 
         assert ran.code == 2
         assert "a server is missing" in ran.err
     assert "speaks its profile by itself" in run("projection", "diff", "tiny.yaml", "--target", "sqlite:///x.db").err
+
+
+def test_one_that_was_never_frozen_is_not_as_frozen(run: Run, frozen: Path) -> None:
+    lines = frozen.read_text().splitlines(keepends=True)
+    frozen.write_text("".join(line for line in lines if not re.match(r"  tools: .?sha256:", line)))
+    ran = run("projection", "diff", "tiny.yaml", "--target", SERVER)
+    assert ran.code == 1
+    assert "not frozen" in ran.out
+    assert "as frozen" not in ran.out
+    assert run("projection", "diff", "tiny.yaml", "--target", SERVER, "--json").document["usable"] is False
+    ran = run("inspect", SERVER, "--projection", "tiny.yaml")
+    assert "not frozen" in ran.out
+    assert "as frozen" not in ran.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,11 +12,12 @@ import anyio
 import typer
 
 from hotplug.cli.command import command, group
+from hotplug.cli.deadline import Deadline, within
 from hotplug.cli.lookup import Found, find_profile, known_profiles
 from hotplug.cli.output import Format, Output
-from hotplug.cli.printing import did_you_mean
+from hotplug.cli.printing import cut, did_you_mean
 from hotplug.cli.targets import AfterDashes, Given, Launching, given
-from hotplug.errors import ConfigError, NotFound
+from hotplug.errors import ConfigError, NotFound, Unavailable
 
 if TYPE_CHECKING:
     from hotplug.connect import Link
@@ -129,11 +131,14 @@ async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> No
     if wanted.name.partition(".")[0] != "connection":
         _known_part(wanted.name, found, known)
     projection = wanted.projection or server.projection
-    async with connect(profile, server.target, projection=projection, **server.session) as connection:
+    options: dict[str, Any] = {**server.session, **({"start_timeout": wanted.limit} if wanted.limit else {})}
+    async with AsyncExitStack() as stack:
+        opening = stack.enter_async_context(connect(profile, server.target, projection=projection, **options))
+        connection = await within(wanted.limit, opening, server.label)
         link = link_of(connection)
         part = _known_part(wanted.name, found, link.spoken.known)
         arguments = arguments_of(wanted.words, wanted.args, part.input.schema, what=part.name)
-        options = replace(
+        called = replace(
             link.options,
             key=wanted.key,
             timeout=wanted.limit,
@@ -141,7 +146,7 @@ async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> No
         )
         via = _via(link, found.definition.name)
         out.used(f"called: {part.name} of {link.channel.target}, {via}")
-        result = await Link(link.channel, link.spoken, options).call_wire(part, arguments)
+        result = await Link(link.channel, link.spoken, called).call_wire(part, arguments)
     _answer(
         out, server, {"part": part.name, "profile": f"{link.spoken.profile} {link.spoken.version}", "via": via}, result
     )
@@ -174,15 +179,20 @@ async def _raw(out: Output, server: Given, wanted: _Wanted) -> None:
     from hotplug.cli.call_arguments import arguments_of
     from hotplug.connect import McpSession
 
-    async with McpSession(server.target, **server.session) as session:
-        listed = await session.list_tools()
+    options: dict[str, Any] = {**server.session, **({"start_timeout": wanted.limit} if wanted.limit else {})}
+    deadline = Deadline(wanted.limit) if wanted.limit else None
+    async with McpSession(server.target, **options) as session:
+        listed = await session.list_tools(timeout=deadline.left() if deadline else None)
+        if not listed.complete and listed.get(wanted.name) is None:
+            raise Unavailable(f"the tool list of {session.name} is incomplete: {listed.problem}")
         tool = listed.get(wanted.name)
         if tool is None:
             names = [one.name for one in listed.tools]
             raise NotFound(
                 f"{session.name} has no tool {wanted.name!r}",
-                details={"tools": names},
-                hint=did_you_mean(wanted.name, names) or f"it has {', '.join(names) or 'none'}",
+                details={"tools": names[:_NAMED]},
+                hint=did_you_mean(wanted.name, names)
+                or f"it has {', '.join(map(cut, names[:_NAMED])) or 'none'}{' …' if len(names) > _NAMED else ''}",
             )
         arguments = arguments_of(wanted.words, wanted.args, tool.input_schema, what=wanted.name)
         out.used(f"called: the tool {wanted.name} of {session.name} as it is")
@@ -200,6 +210,8 @@ async def _raw(out: Output, server: Given, wanted: _Wanted) -> None:
     _answer(out, server, {"tool": wanted.name, "via": "raw"}, content)
 
 
+_NAMED = 50
+"""Tools that an error names."""
 _SHOWN = ("structuredContent", "content", "_meta")
 
 

@@ -16,6 +16,8 @@ __all__ = ["arguments_of", "check_names"]
 
 Schema = Mapping[str, Any]
 
+_DEPTH: Final = 100
+"""Objects and lists in one another: what walks arguments may recurse."""
 _WHOLE: Final = 2**53
 """JSON numbers beyond it are not exact everywhere."""
 
@@ -81,12 +83,39 @@ def _given(args: str) -> dict[str, Any]:
     else:
         text, where = args, "--args"
     try:
-        value: Any = json.loads(text, parse_constant=_no_constant)
+        value: Any = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct)
+    except RecursionError:
+        raise ConfigError(f"{where} is nested too deeply to be read", hint=f"at most {_DEPTH} levels") from None
     except ValueError as error:
         raise ConfigError(f"{where} is not JSON: {error}", hint="--args takes JSON, @FILE, or - for stdin") from None
     if not isinstance(value, dict):
         raise ConfigError(f"{where} holds {_word(value)}, not an object", hint='write {"field": value}')
+    if _deep(value):
+        raise ConfigError(f"{where} is nested too deeply", hint=f"at most {_DEPTH} levels")
     return cast("dict[str, Any]", value)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} stands in one object twice")
+        found[name] = value
+    return found
+
+
+def _deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(_DEPTH):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list))
+            for inner in (cast("dict[str, Any]", one).values() if isinstance(one, dict) else cast("list[Any]", one))
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, (dict, list)) for one in level)
 
 
 def _no_constant(word: str) -> Any:
@@ -168,9 +197,10 @@ _NOT_JSON: Final = object()
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        read = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct)
     except (ValueError, RecursionError):
         return _NOT_JSON
+    return _NOT_JSON if _deep(read) else read
 
 
 def _kind(value: Any) -> str:

@@ -87,7 +87,11 @@ def command(
             chosen: Format = arguments.pop("format")
             if arguments.pop("json"):
                 chosen = Format.JSON
-            return function(Output(chosen, arguments.pop("verbose")), **arguments)  # pyright: ignore[reportCallIssue]
+            out = Output(chosen, arguments.pop("verbose"))
+            from hotplug.cli.logs import route_logs
+
+            route_logs(out)
+            return function(out, **arguments)  # pyright: ignore[reportCallIssue]
 
         hints = get_type_hints(function, include_extras=True)
         own = list(inspect.signature(function).parameters.values())[1:]

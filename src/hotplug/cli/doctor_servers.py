@@ -91,5 +91,5 @@ async def _examine(server: Given | Broken, limit: float) -> Examined:
         looked = await look(server, limit=limit)
     except HotplugError as error:
         return Examined(server.label, target, "unreachable", error=error)
-    wrong = looked.problem is not None or any(one.reason for one in looked.profiles)
-    return Examined(server.label, target, "wrong" if wrong else "fine", looked)
+    # An entry that is no tool costs inspect's reader nothing; the doctor is asked whether all is in order.
+    return Examined(server.label, target, "wrong" if looked.wrong or looked.unusable else "fine", looked)

@@ -9,7 +9,8 @@ from typing import Any
 from hotplug.cli.doctor_machine import MachinePart
 from hotplug.cli.doctor_servers import Examined
 from hotplug.cli.failure import particulars
-from hotplug.cli.inspect_text import drift_words, spoken_words
+from hotplug.cli.inspect_text import SHOWN, drift_words, spoken_words
+from hotplug.cli.printing import block
 
 __all__ = ["text"]
 
@@ -36,7 +37,7 @@ def text(examined: Sequence[Examined], parts: Sequence[MachinePart]) -> str:
     if examined:
         said = [f"{count} {word}" for word, count in counts.items() if count]
         lines += ["", f"{len(examined)} server{'s' if len(examined) != 1 else ''}: {', '.join(said)}"]
-    return "\n".join(lines)
+    return block(lines)
 
 
 def _server(one: Examined) -> Iterator[str]:
@@ -68,6 +69,8 @@ def _server(one: Examined) -> Iterator[str]:
         yield "    no profile: raw tools only"
     if looked.problem:
         yield f"    {looked.problem}"
+    for name, reason in list(looked.unusable.items())[:SHOWN]:
+        yield f"    ✗ {name} {reason}"
 
 
 def _particular(name: str, value: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from hotplug.cli.output import Format
-from hotplug.cli.printing import printable, safe_json
+from hotplug.cli.printing import block, cut, safe_json
 from hotplug.errors import (
     AuthError,
     ConfigError,
@@ -107,8 +107,14 @@ def report(
     if hint:
         written.append(f"hint: {hint}")
     encoding = sys.stderr.encoding or "utf-8"
-    text = "\n".join(printable(line, lines=True) for line in written) + "\n"
+    text = block(line for one in written for line in _continued(one)) + "\n"
     sys.stderr.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _continued(text: str) -> list[str]:
+    """A text of several lines with all but the first marked: none of them passes for one of ours."""
+    first, *others = text.split("\n")
+    return [first, *(f"  | {line}" for line in others)]
 
 
 def particulars(error: HotplugError) -> dict[str, Any]:
@@ -118,9 +124,12 @@ def particulars(error: HotplugError) -> dict[str, Any]:
             "target": error.target,
             "transport": error.transport,
             "protocol": error.protocol,
-            "log": list(error.log),
+            "log": [cut(line) for line in error.log],
         }
         return {name: value for name, value in known.items() if value}
     if isinstance(error, ConnectionFailed) and error.details:
-        return {"details": error.details}
+        details = dict(error.details)
+        if isinstance(details.get("log"), list):
+            details["log"] = [cut(str(line)) for line in details["log"]]
+        return {"details": details}
     return {}

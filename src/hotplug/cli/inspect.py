@@ -32,7 +32,9 @@ def inspect(
     projection: Annotated[
         str | None, typer.Option(help="A projection by name or file, to see what it would offer.", show_default=False)
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds until the server must have answered.", min=0.001)] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds until the server must have answered, with all its tools.", min=0.001)
+    ] = 60.0,
     command_word: AfterDashes = None,
 ) -> int:
     """Say what a server is, what it speaks and what it lacks. No tool of it is called.
@@ -41,8 +43,8 @@ def inspect(
     hotplug inspect -- npx -y caldav-mcp
     hotplug inspect https://example.org/mcp
 
-    Exit codes: 0 it could be looked at and holds what it declares, 1 it contradicts what it declares or a projection
-    no longer fits it, 4 it can't be reached.
+    Exit codes: 0 it could be looked at and holds what it declares, 1 it contradicts what it declares, a projection
+    can't be used with it, or its list of tools can't be read, 4 it can't be reached.
     """
     from hotplug.cli.inspect_text import text
 
@@ -50,7 +52,7 @@ def inspect(
     name = find_profile(profile).definition.name if profile else None
     looked = anyio.run(_look, server, name, projection, timeout)
     out.answer("hotplug.inspect/1", looked.document(), lambda: text(server.label, looked))
-    return Exit.NO if any(one.reason for one in looked.profiles) else Exit.YES
+    return Exit.NO if looked.wrong else Exit.YES
 
 
 async def _look(server: Given, profile: str | None, projection: str | None, limit: float) -> Looked:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hotplug.cli.deadline import Deadline
 from hotplug.cli.lookup import find_profile, known_profiles
 from hotplug.cli.targets import Given
 from hotplug.errors import ConfigError, HotplugError, Internal
@@ -42,6 +43,7 @@ class Applied:
         by: Why it is this one: `named`, `package` or `tools`.
         drift: How the server's tools differ from the frozen list.
         broken: The tools it uses that are gone or different: any makes it unavailable.
+        frozen: Whether it was ever frozen; one that wasn't has no list that the tools could differ from.
         unset: Variables that the server needs and its launch doesn't set; a script in between may.
     """
 
@@ -54,6 +56,7 @@ class Applied:
     drift: Drift
     broken: tuple[str, ...]
     unset: tuple[str, ...] = ()
+    frozen: bool = True
 
     def document(self) -> dict[str, Any]:
         drift = {key: list(names) for key, names in asdict(self.drift).items()}
@@ -133,6 +136,12 @@ class Looked:
     problem: str | None = None
     seconds: float = 0.0
 
+    @property
+    def wrong(self) -> bool:
+        """Whether something that it declares or that applies can't be used, or nothing that it lists can."""
+        useless = bool(self.unusable) and not self.tools
+        return self.problem is not None or useless or any(one.reason for one in self.profiles)
+
     def document(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "target": dict(self.target),
@@ -166,15 +175,17 @@ async def look(
     Args:
         profile: Only look for this one; by default every profile that is installed.
         projection: A projection by name or file, in place of the one that would apply by itself.
-        limit: Seconds until the server must have answered.
+        limit: Seconds until the server must have answered, and listed all its tools.
 
     Raises:
         ConfigError: The target can't be used as it stands.
         ConnectError: It can't be reached.
+        Disconnected, TooLarge: It ended while its tools were read, or listed more than can be taken.
     """
     wanted = [profile] if profile else [name for name in known_profiles() if name != "connection"]
+    deadline = Deadline(limit)
     async with _opened(server, limit) as opened:
-        return await _look(server, opened, wanted, projection or server.projection)
+        return await _look(server, opened, wanted, projection or server.projection, deadline)
 
 
 @dataclass(frozen=True)
@@ -233,7 +244,9 @@ def _in_process(server: Given) -> tuple[Profile, Any, str] | None:
     return None
 
 
-async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projection: str | None) -> Looked:
+async def _look(
+    server: Given, opened: _Opened, wanted: Sequence[str], projection: str | None, deadline: Deadline
+) -> Looked:
     from hotplug.connect import package_of
     from hotplug.declare import CARDS, NOETIC, Declaration, check
 
@@ -241,7 +254,7 @@ async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projectio
     unusable: Mapping[str, str] = {}
     problem: str | None = None
     if session is not None:
-        listed = await session.list_tools()
+        listed = await session.list_tools(timeout=deadline.left())
         tools: Sequence[Mapping[str, Any]] = listed.as_wire()
         unusable, problem = listed.unusable, listed.problem
     else:
@@ -260,7 +273,7 @@ async def _look(server: Given, opened: _Opened, wanted: Sequence[str], projectio
             continue
         if session is None:
             continue
-        made = _projected(name, tools, package, projection, problem, server.variables)
+        made = _projected(name, channel, tools, package, projection, problem, server.variables)
         if made is not None:
             spoke.append(made[0])
             coverage.update(made[1])
@@ -341,6 +354,7 @@ def _missing(definition: Definition, names: Iterable[str]) -> tuple[Missing, ...
 
 def _projected(
     name: str,
+    channel: Channel,
     tools: Sequence[Mapping[str, Any]],
     package: Any,
     projection: str | None,
@@ -351,7 +365,8 @@ def _projected(
     from hotplug.cli.projection_drift import broken_by
     from hotplug.projection import choose, digest, drift, named
 
-    definition = find_profile(name).definition
+    profile = find_profile(name).profile
+    definition = profile.definition
     known = (f"{package.registry}:{package.name}", package.version) if package else None
     try:
         if problem is not None:
@@ -367,7 +382,7 @@ def _projected(
     changes = drift(loaded.tools, tools)
     broken = broken_by(loaded.source, changes)
     parts = definition.all_parts
-    reason = f"tools that it uses have changed: {', '.join(broken)}" if broken else _fault(loaded)
+    reason = f"tools that it uses have changed: {', '.join(broken)}" if broken else _fault(loaded, profile, channel)
     applied = Applied(
         id=document.projection,
         version=document.version,
@@ -377,6 +392,7 @@ def _projected(
         by="named" if projection else "package" if known else "tools",
         drift=changes,
         broken=broken,
+        frozen=document.upstream.tools is not None,
         unset=tuple(one for one in document.requires.env if variables is not None and one not in variables),
     )
     spoke = Spoke(
@@ -396,13 +412,17 @@ def _projected(
     return spoke, notes
 
 
-def _fault(loaded: Loaded) -> str | None:
-    """Why a projection can't be used even where its tools are as they were."""
-    from hotplug.projection.functions import functions_of
-    from hotplug.projection.plan import compile_plans
+def _fault(loaded: Loaded, profile: type[Profile], channel: Channel) -> str | None:
+    """Why a projection can't be used even where its tools are as they were: what `connect` would say."""
+    from hotplug.profile.versions import default_range
+    from hotplug.projection import ProjectedProvider
 
+    versions = default_range(profile.definition.version)
+    version = loaded.source.document.profiles[profile.definition.name]
+    if not versions.satisfied_by(version):
+        return f"it presents {profile.definition.name} {version}, and {versions} is required"
     try:
-        compile_plans(loaded.source, functions=functions_of(loaded.source.document.profiles))
+        ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=channel.target, path=loaded.path)
     except HotplugError as error:
         return str(error)
     return None

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hotplug.cli.inspect_server import Applied, Looked, Spoke
+from hotplug.cli.printing import block, cut, printable
 
-__all__ = ["drift_words", "spoken_words", "text"]
+__all__ = ["SHOWN", "drift_words", "spoken_words", "text"]
 
 _WIDTH = 100
+SHOWN: Final = 50
+"""Names of tools that are written out; JSON has all."""
 
 
 def text(label: str, looked: Looked) -> str:
@@ -27,7 +30,7 @@ def text(label: str, looked: Looked) -> str:
         for one in looked.findings:
             lines += _wrapped(f"  {one.code} {one.part or ''}".rstrip(), f"{one.message}; {one.fix}")
     lines += ["", *_tools(looked)]
-    return "\n".join(lines)
+    return block(lines)
 
 
 def spoken_words(spoke: Spoke) -> str:
@@ -38,6 +41,8 @@ def spoken_words(spoke: Spoke) -> str:
 
 def drift_words(applied: Applied) -> str:
     """How the tools differ from the frozen list, in a line."""
+    if not applied.frozen:
+        return "not frozen: `hotplug projection freeze` makes its tools the ones that it is held to"
     drift = applied.drift
     said = [
         f"{len(names)} {word}: {', '.join(names)}"
@@ -67,7 +72,7 @@ def _facts(looked: Looked) -> Iterator[str]:
 
 
 def _named(server: Mapping[str, Any]) -> str:
-    return " ".join(str(server[key]) for key in ("name", "version") if server.get(key)) or "nothing"
+    return " ".join(cut(str(server[key])) for key in ("name", "version") if server.get(key)) or "nothing"
 
 
 def _profile(spoke: Spoke) -> Iterator[str]:
@@ -96,18 +101,28 @@ def _by(applied: Applied) -> str:
 def _tools(looked: Looked) -> Iterator[str]:
     word = "tools" if len(looked.tools) != 1 else "tool"
     yield f"{len(looked.tools)} {word}" + (f"  ({looked.problem})" if looked.problem else "")
-    width = max((len(name) for name in looked.tools), default=0)
+    shown = looked.tools[:SHOWN]
+    width = max((len(_tool(name)) for name in shown), default=0)
     if not looked.coverage:
-        yield from textwrap.wrap(", ".join(looked.tools), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        yield from textwrap.wrap(", ".join(map(_tool, shown)), _WIDTH, initial_indent="  ", subsequent_indent="  ")
     else:
-        for name in looked.tools:
+        for name in shown:
             entry = looked.coverage.get(name)
             state = entry["state"] if entry else "not in the coverage"
             note = entry.get("note", "") if entry else ""
-            head = f"  {name:<{width}}  {state}"
+            head = f"  {_tool(name):<{width}}  {state}"
             yield from _wrapped(head, note) if note else [head]
-    for name, reason in looked.unusable.items():
-        yield f"  ✗ {name} {reason}"
+    if len(looked.tools) > SHOWN:
+        yield f"  … {len(looked.tools) - SHOWN} more"
+    for name, reason in list(looked.unusable.items())[:SHOWN]:
+        yield f"  ✗ {_tool(name)} {reason}"
+    if len(looked.unusable) > SHOWN:
+        yield f"  … {len(looked.unusable) - SHOWN} more that are no tools"
+
+
+def _tool(name: str) -> str:
+    """A tool's name as one word: wrapped at its blanks, it could begin a line."""
+    return cut(printable(name)).replace(" ", r"\x20")
 
 
 def _wrapped(head: str, text: str) -> list[str]:

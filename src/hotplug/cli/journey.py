@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import anyio
 import typer
 
 from hotplug.cli.command import command, group
+from hotplug.cli.deadline import within
 from hotplug.cli.output import Output
 from hotplug.cli.targets import given
 from hotplug.cli.version import version
+
+_READY: Final = 120.0
+"""Seconds until a backend must be ready to be called; a package may have to be downloaded first."""
 
 app = group("The same agent journey on several backends, compared.")
 
@@ -79,7 +84,8 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
             witness = SqliteWitness(parsed.path) if parsed.scheme == "sqlite" else FolderWitness(parsed.path)
         try:
             found = connect(profile.range(range_), parsed, projection=server.projection, **server.session)
-            async with found as connection:
+            async with AsyncExitStack() as stack:
+                connection = await within(_READY, stack.enter_async_context(found), server.label)
                 link = link_of(connection)
                 described = await connection.describe()
                 outcomes.append(await play(document, link, name=label, via=_via(described, name), witness=witness))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
-__all__ = ["did_you_mean", "printable", "safe_json"]
+__all__ = ["block", "cut", "did_you_mean", "printable", "safe_json"]
 
 _BREAKS: Final = "\t\n"
 _UNSAFE: Final = re.compile(
@@ -28,6 +28,16 @@ def printable(text: str, *, lines: bool = False) -> str:
         lines: Leave line feeds and tabs as they are.
     """
     return _UNSAFE.sub(lambda match: match[0] if lines and match[0] in _BREAKS else _escape(match[0]), text)
+
+
+def block(lines: Iterable[str]) -> str:
+    """Lines as one text: each stays one line, so that nothing foreign in one can pass for the next."""
+    return "\n".join(map(printable, lines))
+
+
+def cut(text: str, limit: int = 200) -> str:
+    """The text, or its beginning where it is longer than `limit` characters."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def safe_json(text: str) -> str:

@@ -14,6 +14,7 @@ from hotplug.cli.failure import Exit
 from hotplug.cli.files import write_whole
 from hotplug.cli.lookup import find_profile
 from hotplug.cli.output import Output
+from hotplug.cli.printing import block
 from hotplug.cli.targets import AfterDashes, Given, Launching, given, one_of
 from hotplug.errors import ConfigError
 
@@ -279,7 +280,8 @@ def _differs(path: Path, text: str) -> bool:
 def diff(out: Output, which: Which, target: On = None, limit: Limit = 120.0, command_word: AfterDashes = None) -> int:
     """Compare the tools that a projection was frozen with to what its server lists now; no tool is called.
 
-    Exit codes: 0 nothing that it uses is different, 1 a tool that it uses is gone or changed.
+    Exit codes: 0 nothing that it uses is different, 1 a tool that it uses is gone or changed, or it was
+    never frozen.
     """
     from hotplug.cli.projection_drift import broken_by, changes_of, used_tools
     from hotplug.projection import drift
@@ -289,6 +291,7 @@ def diff(out: Output, which: Which, target: On = None, limit: Limit = 120.0, com
     live = _live(server, limit)
     changes = drift(loaded.tools, live.tools)
     broken = broken_by(loaded.source, changes)
+    frozen = loaded.source.document.upstream.tools is not None
     used = used_tools(loaded.source)
     old = {str(tool["name"]): tool for tool in loaded.tools}
     now = {str(tool["name"]): tool for tool in live.tools}
@@ -301,7 +304,7 @@ def diff(out: Output, which: Which, target: On = None, limit: Limit = 120.0, com
         **{key: list(names) for key, names in asdict(changes).items()},
         "details": details,
         "broken": list(broken),
-        "usable": not broken,
+        "usable": frozen and not broken,
     }
 
     def text() -> str:
@@ -313,10 +316,13 @@ def diff(out: Output, which: Which, target: On = None, limit: Limit = 120.0, com
             lines.append(f"{'✗' if name in used else '!'} {name} changed" + (" (used)" if name in used else ""))
             lines += [f"    {change}" for change in details[name]]
         lines += [f"+ {name} is new" for name in changes.added]
+        if not frozen:
+            lines.append("✗ it is not frozen, so there is nothing to compare with: `hotplug projection freeze` does it")
+            return block(lines)
         lines += [f"· {name}: only words" for name in changes.prose]
         if broken:
-            return "\n".join([*lines, f"✗ it can't be used until it is reviewed and frozen again: {', '.join(broken)}"])
-        return "\n".join([*lines, "✓ nothing that it uses is different" if lines else "✓ the tools are as frozen"])
+            return block([*lines, f"✗ it can't be used until it is reviewed and frozen again: {', '.join(broken)}"])
+        return block([*lines, "✓ nothing that it uses is different" if lines else "✓ the tools are as frozen"])
 
     out.answer("hotplug.projection-diff/1", body, text)
-    return Exit.NO if broken else Exit.YES
+    return Exit.NO if broken or not frozen else Exit.YES

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from hotplug.cli.deadline import Deadline
 from hotplug.cli.targets import Given
 from hotplug.errors import ConfigError, Unavailable
 
@@ -41,8 +42,9 @@ async def upstream_of(server: Given, limit: float) -> Upstream:
         raise ConfigError(
             f"{server.target} speaks its profile by itself", hint="projections are for servers that don't"
         )
+    deadline = Deadline(limit)
     async with McpSession(server.target, start_timeout=limit, **server.session) as session:
-        listed = await session.list_tools()
+        listed = await session.list_tools(timeout=deadline.left())
         info = session.server_info
     if not listed.complete:
         raise Unavailable(f"the tool list of {server.label} is incomplete: {listed.problem}")

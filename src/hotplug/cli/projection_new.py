@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hotplug.cli.printing import block
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -64,4 +65,4 @@ def scores_text(scores: Sequence[Score], *, sure: float) -> str:
         for one in score.arguments:
             field = ".".join(one.field) if one.field else "nothing fits"
             lines.append(f"  {'':<{width}}  {one.score:.2f}    {'.'.join(one.parameter)} ← {field}")
-    return "\n".join(lines)
+    return block(lines)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from hotplug.cli.deadline import within
 from hotplug.cli.lookup import find_profile
 from hotplug.cli.output import Output
 from hotplug.cli.printing import did_you_mean
@@ -163,14 +164,16 @@ async def play_through(out: Output, loaded: Loaded, journey: Journey, on: Stage,
     label = loaded.name.rpartition(".")[2]
     async with memory() as store:
         try:
-            async with connect(
-                profile.range(journey.profiles[name]),
-                on.server.target,
-                projection=loaded.path,
-                store=store,
-                start_timeout=limit,
-                **on.server.session,
-            ) as connection:
+            async with AsyncExitStack() as stack:
+                made = connect(
+                    profile.range(journey.profiles[name]),
+                    on.server.target,
+                    projection=loaded.path,
+                    store=store,
+                    start_timeout=limit,
+                    **on.server.session,
+                )
+                connection = await within(limit, stack.enter_async_context(made), on.server.label)
                 described = await connection.describe()
                 outcome = await play(
                     journey,

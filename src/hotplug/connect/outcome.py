@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hotplug.connect.connection import Connection
 from hotplug.connect.failures import refusal
-from hotplug.errors import AuthError, Disconnected, Internal, RateLimited, TooLarge, Unavailable
+from hotplug.errors import AuthError, ConnectionFailed, Disconnected, Internal, RateLimited, TooLarge, Unavailable
 
 if TYPE_CHECKING:
     from mcp import MCPError
@@ -19,17 +19,30 @@ _CLOSED: Final = -32000
 _FOLDED: Final = "Server returned an error response"
 
 
-def raise_if_gone(error: MCPError, live: Connection, exchange: Exchange | None, what: str) -> None:
+def raise_if_gone(
+    error: MCPError, live: Connection, exchange: Exchange | None, what: str, *, read: bool = False
+) -> None:
     """Raises unless the error is the server's own answer.
 
     Args:
         exchange: What HTTP said to this call's requests.
         what: The tool or method, for the message.
+        read: It changes nothing, so there is nothing whose state could be unknown.
 
     Raises:
-        Disconnected: `details["state"]` is `not_sent` or `unknown`.
+        Disconnected: `details["state"]` is `not_sent` or `unknown`; none for a read.
+        TooLarge: The answer was longer than a message may be, which ends the connection.
         AuthError, RateLimited, TooLarge, Unavailable, Internal: HTTP said so.
     """
+    try:
+        _raise_if_gone(error, live, exchange, what, "got no answer" if read else "may or may not have been done")
+    except ConnectionFailed as failed:
+        if read and failed.details.get("state") == "unknown":
+            failed.details.pop("state", None)
+        raise
+
+
+def _raise_if_gone(error: MCPError, live: Connection, exchange: Exchange | None, what: str, open_: str) -> None:
     if exchange is not None and exchange.failure is None:
         _raise_for_status(error, live, exchange, what)
     if not _ended(error, live, exchange):
@@ -39,7 +52,12 @@ def raise_if_gone(error: MCPError, live: Connection, exchange: Exchange | None, 
     if log := live.log.tail(5):
         details["log"] = list(log)
     reason = (exchange.failure or error.message) if exchange is not None else live.ending()
-    done = "wasn't sent" if unsent else "may or may not have been done"
+    done = "wasn't sent" if unsent else open_
+    if live.child is not None and live.child.too_large is not None:
+        details["limitBytes"] = live.child.too_large
+        raise TooLarge(
+            live.mask(f"{live.name} answered more than can be taken ({reason}): {what} {done}"), details=details
+        ) from None
     raise Disconnected(
         live.mask(f"the connection to {live.name} ended ({reason}): {what} {done}"), details=details
     ) from None

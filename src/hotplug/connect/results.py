@@ -9,9 +9,15 @@ from typing import Any, Final, cast
 
 from hotplug.errors import ConnectionFailed, Internal, InvalidArgument, Undeclared, Unsupported, failure
 
-__all__ = ["RawResult", "RpcError", "ToolList", "UpstreamTool", "read_tools"]
+__all__ = ["LIST_LIMIT", "TOOLS_LIMIT", "RawResult", "RpcError", "ToolList", "UpstreamTool", "read_tools"]
 
 _TEXT_LIMIT: Final = 4000
+TOOLS_LIMIT: Final = 10_000
+"""Tools of one server that are taken; the largest real ones have some hundreds."""
+LIST_LIMIT: Final = 16 * 2**20
+"""Bytes of all the tools of one server."""
+_DEPTH: Final = 100
+"""Objects and lists in one another in a tool: everything that walks schemas may recurse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,11 @@ class UpstreamTool:
     raw: Mapping[str, Any] = field(repr=False)
 
     @property
+    def size(self) -> int:
+        """Its length as JSON."""
+        return len(json.dumps(self.raw))
+
+    @property
     def description(self) -> str:
         """Its description, or nothing. The server's prose: a claim, not an instruction."""
         return str(self.raw.get("description") or "")
@@ -148,14 +159,18 @@ class ToolList:
         return [dict(tool.raw) for tool in self.tools]
 
 
-def read_tools(page: Mapping[str, Any]) -> tuple[list[UpstreamTool], dict[str, str]]:
-    """The tools of one page as received, and what in it is no tool, with the reason."""
+def read_tools(page: Mapping[str, Any], *, start: int = 0) -> tuple[list[UpstreamTool], dict[str, str]]:
+    """The tools of one page as received, and what in it is no tool, with the reason.
+
+    Args:
+        start: The place of its first entry in the whole list, for what has no name.
+    """
     listed: Any = page.get("tools")
     if not isinstance(listed, list):
         return [], {"tools": f"is {type(listed).__name__}, not a list"}
     tools: list[UpstreamTool] = []
     unusable: dict[str, str] = {}
-    for index, entry in enumerate(cast("list[Any]", listed)):
+    for index, entry in enumerate(cast("list[Any]", listed), start):
         if not isinstance(entry, dict):
             unusable[f"#{index}"] = f"is {type(entry).__name__}, not an object"
             continue
@@ -165,9 +180,27 @@ def read_tools(page: Mapping[str, Any]) -> tuple[list[UpstreamTool], dict[str, s
             unusable[f"#{index}"] = "has no name"
         elif not isinstance(schema, dict):
             unusable[name] = "has no inputSchema"
+        elif _deeper(table, _DEPTH):
+            unusable[name] = f"is nested more than {_DEPTH} levels deep"
         else:
             tools.append(UpstreamTool(name, table))
     return tools, unusable
+
+
+def _deeper(value: Any, limit: int) -> bool:
+    """Whether a value has more than `limit` objects and lists in one another."""
+    level: list[Any] = [value]
+    for _ in range(limit + 1):
+        inner: list[Any] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += cast("dict[str, Any]", one).values()
+            elif isinstance(one, list):
+                inner += cast("list[Any]", one)
+        if not inner:
+            return False
+        level = inner
+    return True
 
 
 def _of_body(body: Any) -> ConnectionFailed | None:
@@ -200,5 +233,5 @@ def _json(text: str) -> Any:
         return None
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -17,7 +17,7 @@ from hotplug.connect.connection import Connection, ExitedAtProbe, Transport, end
 from hotplug.connect.launch import Launch, ObjectLaunch, launch_of
 from hotplug.connect.negotiation import Era, EraChoice, remember_era, remembered_era
 from hotplug.connect.outcome import raise_if_gone
-from hotplug.connect.results import RawResult, RpcError, ToolList, UpstreamTool, read_tools
+from hotplug.connect.results import LIST_LIMIT, TOOLS_LIMIT, RawResult, RpcError, ToolList, UpstreamTool, read_tools
 from hotplug.connect.secrets import Secrets
 from hotplug.connect.serversfile import ServersFile
 from hotplug.connect.target import Target, parse_target
@@ -259,22 +259,34 @@ class McpSession:
 
     # Tools
 
-    async def list_tools(self, *, refresh: bool = False) -> ToolList:
+    async def list_tools(
+        self,
+        *,
+        refresh: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109 - a late page is a problem of the list, no error
+    ) -> ToolList:
         """All tools of all pages; kept until the server says that they changed, or their lifetime is over (FR-24).
 
-        A page that fails makes the list incomplete, and `problem` says why; such a list isn't kept.
+        A page that fails makes the list incomplete, and `problem` says why; such a list isn't kept. So do more than
+        10,000 tools, more than 16 MiB of them, and pages without an end.
+
+        Args:
+            timeout: Seconds for all pages together; default: the session's for a call.
 
         Raises:
-            Disconnected: The connection ended.
+            Disconnected: The connection ended; nothing was changed by asking.
+            TooLarge: A page was larger than a message may be.
         """
         async with self._listing:
             if self._tools is not None and self._tools.complete and not refresh and not self._outdated():
                 return self._tools
             session, live = self._sendable()
-            await self._watch_tools(live, session)
+            limit = self._call_timeout if timeout is None else timeout
+            until = None if limit is None else asyncio.get_running_loop().time() + limit
+            await self._watch_tools(live, session, until)
             # Before the first page: a notice that comes while the pages are read makes the list stale again.
             self._tools_stale = False
-            listed, ttl_ms = await self._read_pages(live, session)
+            listed, ttl_ms = await self._read_pages(live, session, until)
             self._tools = listed
             self._tool_names = frozenset(tool.name for tool in listed.tools)
             self._tools_until = time.monotonic() + ttl_ms / 1000 if ttl_ms else None
@@ -283,7 +295,7 @@ class McpSession:
     def _outdated(self) -> bool:
         return self._tools_stale or (self._tools_until is not None and time.monotonic() >= self._tools_until)
 
-    async def _read_pages(self, live: Connection, session: ClientSession) -> tuple[ToolList, int]:
+    async def _read_pages(self, live: Connection, session: ClientSession, until: float | None) -> tuple[ToolList, int]:
         from mcp import MCPError
         from mcp_types import PaginatedRequestParams
         from pydantic import ValidationError
@@ -291,6 +303,8 @@ class McpSession:
         tools: dict[str, UpstreamTool] = {}
         unusable: dict[str, str] = {}
         cursor: str | None = None
+        seen: set[str] = set()
+        size = 0
         ttl_ms = 0
         problem: str | None = None
         for number in range(1, _PAGES + 1):
@@ -298,7 +312,7 @@ class McpSession:
                 dropped: set[str] = set()
                 try:
                     params = PaginatedRequestParams(cursor=cursor) if cursor is not None else None
-                    async with asyncio.timeout(self._call_timeout):
+                    async with asyncio.timeout_at(until):
                         page = await session.list_tools(params=params)
                     raw = noted.captured[-1] if noted.captured else page.model_dump(by_alias=True, mode="json")
                     # The SDK leaves out what the revision forbids (an x-mcp-header that can't be sent).
@@ -310,30 +324,48 @@ class McpSession:
                     raw = noted.captured[-1]
                 except (MCPError, TimeoutError) as error:
                     if isinstance(error, MCPError):
-                        raise_if_gone(error, live, noted.exchange, "tools/list")
+                        raise_if_gone(error, live, noted.exchange, "tools/list", read=True)
                         if error.code == _METHOD_NOT_FOUND and number == 1 and "tools" not in self.capabilities:
                             break  # it has none, and says so
-                    problem = f"page {number} of the tools failed: {live.mask.line(_first_line(error))}"
+                    words = live.mask.line(_first_line(error)) if isinstance(error, MCPError) else "no answer in time"
+                    problem = f"page {number} of the tools failed: {words}"
                     break
-            found, bad = read_tools(raw)
+            if not isinstance(raw.get("tools"), list):
+                problem = f"page {number} of the tools holds no list of them"
+                break
+            found, bad = read_tools(raw, start=len(tools) + len(unusable))
             unusable.update(bad)
             unusable.update(dict.fromkeys(dropped, "its x-mcp-header is invalid"))
             for tool in found:
-                if tool.name not in dropped:
-                    tools.setdefault(tool.name, tool)
+                if tool.name in dropped:
+                    continue
+                if tool.name in tools:
+                    unusable[tool.name] = "is listed more than once, and only the first one is taken"
+                    continue
+                size += tool.size
+                if len(tools) == TOOLS_LIMIT or size > LIST_LIMIT:
+                    problem = f"the list of tools is over a limit: {TOOLS_LIMIT} tools, {LIST_LIMIT // 2**20} MiB"
+                    break
+                tools[tool.name] = tool
+            if problem is not None:
+                break
             ttl = raw.get("ttlMs")
             if isinstance(ttl, int) and ttl > 0:
                 # Each page may be the one that expires first.
                 ttl_ms = min(ttl_ms or ttl, ttl)
             following = raw.get("nextCursor")
-            if not isinstance(following, str) or following == cursor:
+            if not isinstance(following, str) or not following:
                 break
+            if following in seen:
+                problem = f"page {number} of the tools names a page that was read already: the list has no end"
+                break
+            seen.add(following)
             cursor = following
         else:
             problem = f"the list of tools has more than {_PAGES} pages"
         return ToolList(tuple(tools.values()), problem is None, problem, unusable), ttl_ms
 
-    async def _watch_tools(self, live: Connection, session: ClientSession) -> None:
+    async def _watch_tools(self, live: Connection, session: ClientSession, until: float | None) -> None:
         """In the new era notices come only to who listens; the first list is read with the ear already open."""
         capabilities = session.server_capabilities
         tools = capabilities.tools if capabilities else None
@@ -342,7 +374,8 @@ class McpSession:
         listening = asyncio.Event()
         self._watching = asyncio.create_task(self._watch(live, session, listening), name=f"hotplug listen {self.name}")
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_LISTEN_LIMIT):
+            last = asyncio.get_running_loop().time() + _LISTEN_LIMIT
+            async with asyncio.timeout_at(last if until is None else min(last, until)):
                 await listening.wait()
 
     async def _watch(self, live: Connection, session: ClientSession, listening: asyncio.Event) -> None:

@@ -52,6 +52,8 @@ class Child:
         self.answered = False
         self.problem: str | None = None
         self.exit_code: int | None = None
+        self.too_large: int | None = None
+        """The limit in bytes that a message of it was over, if that is how it ended."""
         self._on_lost = on_lost
 
     def lose(self, problem: str | None = None) -> None:
@@ -107,6 +109,8 @@ async def child_streams(
                     pending.append(chunk)
                     size += len(chunk)
                     if size > _LINE_LIMIT:
+                        child.too_large = _LINE_LIMIT
+                        pending.clear()
                         child.lose(f"it wrote a line of more than {_LINE_LIMIT // 1024 // 1024} MiB")
                         break
                     continue

@@ -13,6 +13,8 @@ __all__ = ["UpstreamLog"]
 
 _LINES: Final = 200
 _LINE_BYTES: Final = 8192
+_NOISE: Final = 200
+"""Characters of a line that is no message: it is named in errors, and may be anything."""
 _logger = logging.getLogger("hotplug.connect")
 
 
@@ -55,6 +57,7 @@ class UpstreamLog:
         text = self._mask.line(line[:_LINE_BYTES].decode("utf-8", "replace"))
         if not text:
             return
+        text = text if len(text) <= _NOISE else f"{text[:_NOISE]}…"
         self.noise_count += 1
         if self.first_noise is None:
             self.first_noise = text
