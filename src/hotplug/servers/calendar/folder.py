@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -130,7 +130,7 @@ class FolderStorage:
                         other = events.setdefault(seen.found.uid, seen)
                         if other is not seen:
                             reason = f"its event {seen.found.uid!r} is also in {self._shown(other.path)}"
-                            seen = _Seen(path, _NEVER, Problem(self._shown(path), reason))
+                            seen = _Seen(path, _NEVER, self._problem(path, reason, hides=False))
                     files[path] = seen
             self._files, self._events = files, events
             return events
@@ -156,12 +156,15 @@ class FolderStorage:
         except FileNotFoundError:
             return None
         except OSError as error:
-            return _Seen(path, _NEVER, Problem(self._shown(path), f"it can't be opened: {error.strerror}"))
+            return _Seen(path, _NEVER, self._problem(path, f"it can't be opened: {error.strerror}"))
         try:
             record, _ = read_file(source, path.parent.name, _digest(source))
         except FileError as error:
-            return _Seen(path, stamp, Problem(self._shown(path), str(error)))
+            return _Seen(path, stamp, self._problem(path, str(error)))
         return _Seen(path, stamp, record, record.series.bounds())
+
+    def _problem(self, path: Path, reason: str, *, hides: bool = True) -> Problem:
+        return Problem(self._shown(path), reason, path.parent.name, hides)
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
@@ -175,17 +178,26 @@ class FolderStorage:
         """Whether an event of this uid was deleted here."""
         return any(each.uid == uid for each in self._deleted())
 
-    def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
-        """The events that may overlap the range in any zone."""
+    def select(
+        self, start: datetime, end: datetime, calendar: str | None
+    ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
+        """The events that may overlap the range in any zone, and the files that couldn't be read."""
         found: list[EventRecord] = []
-        for seen in self._scan().values():
+        with self._lock:
+            events = self._scan()
+            problems = [each for each in self._known_problems() if calendar in (None, each.calendar)]
+        for seen in events.values():
             record = seen.found
             assert isinstance(record, EventRecord)
             first, last = seen.bounds
             untold = "recurrenceRules" in record.unknown
             if calendar in (None, record.calendar) and first < end and (last is None or untold or last > start):
                 found.append(record)
-        return found
+        return found, problems
+
+    def unread(self, uid: str) -> Sequence[Problem]:
+        """The files that couldn't be read: whose events they are, nobody knows."""
+        return [each for each in self.problems() if each.hides]
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event as an iCalendar file can hold it."""
@@ -275,7 +287,11 @@ class FolderStorage:
 
     def problems(self) -> list[Problem]:
         """The files that couldn't be read, by path."""
-        self._scan()
+        with self._lock:
+            self._scan()
+            return self._known_problems()
+
+    def _known_problems(self) -> list[Problem]:
         return [each.found for _, each in sorted(self._files.items()) if isinstance(each.found, Problem)]
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -147,7 +147,9 @@ class SqliteStorage:
                 self._connection.execute("select 1 from calendar_deleted where uid = ?", (uid,)).fetchone() is not None
             )
 
-    def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
+    def select(
+        self, start: datetime, end: datetime, calendar: str | None
+    ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
         """The events that may overlap the range in any zone."""
         with self._lock:
             rows = self._connection.execute(
@@ -155,7 +157,11 @@ class SqliteStorage:
                 " where first < ? and (last is null or last > ?) and (? is null or calendar = ?)",
                 (_text(end), _text(start), calendar, calendar),
             ).fetchall()
-        return [read_body(uid, owner, str(revision), body) for uid, owner, revision, body in rows]
+        return [read_body(uid, owner, str(revision), body) for uid, owner, revision, body in rows], ()
+
+    def unread(self, uid: str) -> Sequence[Problem]:
+        """None: what a SQLite file holds was written here."""
+        return ()
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event: everything is kept as it is."""
