@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.errors import InvalidArgument, StoreError, Unavailable
-from hotplug.servers.calendar.bodies import read_body, write_body
+from hotplug.servers.calendar.bodies import BodyError, read_body, write_body
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
 
 __all__ = ["SqliteStorage"]
@@ -56,6 +56,7 @@ class SqliteStorage:
     def __init__(self, path: str | Path, calendars: Sequence[CalendarEntry] = ()) -> None:
         self._lock = RLock()
         self._depth = 0
+        self._unread: set[str] = set()
         try:
             # threads take turns by the lock; a statement outside a transaction commits by itself
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
@@ -136,9 +137,21 @@ class SqliteStorage:
         """The event, its revision set."""
         with self._lock:
             row = self._connection.execute(
-                "select calendar, revision, body from calendar_events where uid = ?", (uid,)
+                "select calendar, revision, cast(body as blob) from calendar_events where uid = ?", (uid,)
             ).fetchone()
-        return None if row is None else read_body(uid, row[0], str(row[1]), row[2])
+        found = None if row is None else self._read(uid, *row)
+        return found if isinstance(found, EventRecord) else None
+
+    def _read(self, uid: str, calendar: str, revision: int, body: bytes) -> EventRecord | Problem:
+        # as bytes: of text that isn't UTF-8, sqlite3 would give no row at all, and none of the others
+        try:
+            return read_body(uid, calendar, str(revision), body.decode())
+        except UnicodeDecodeError as error:
+            reason = f"it is no UTF-8: {error.reason} at byte {error.start}"
+        except BodyError as error:
+            reason = str(error)
+        self._unread.add(uid)
+        return Problem(f"the event {uid!r} of {calendar!r}", reason, calendar)
 
     def was_deleted(self, uid: str) -> bool:
         """Whether an event of this uid was deleted here."""
@@ -150,18 +163,36 @@ class SqliteStorage:
     def select(
         self, start: datetime, end: datetime, calendar: str | None
     ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
-        """The events that may overlap the range in any zone."""
+        """The events that may overlap the range in any zone, and the rows of such that couldn't be read."""
         with self._lock:
             rows = self._connection.execute(
-                "select uid, calendar, revision, body from calendar_events"
+                "select uid, calendar, revision, cast(body as blob) from calendar_events"
                 " where first < ? and (last is null or last > ?) and (? is null or calendar = ?)",
                 (_text(end), _text(start), calendar, calendar),
             ).fetchall()
-        return [read_body(uid, owner, str(revision), body) for uid, owner, revision, body in rows], ()
+        found = [self._read(*row) for row in rows]
+        return (
+            [each for each in found if isinstance(each, EventRecord)],
+            [each for each in found if isinstance(each, Problem)],
+        )
 
     def unread(self, uid: str) -> Sequence[Problem]:
-        """None: what a SQLite file holds was written here."""
-        return ()
+        """The event's own row, if it is there and couldn't be read."""
+        return self._problems([uid])
+
+    def _problems(self, uids: Iterable[str]) -> list[Problem]:
+        found: list[Problem] = []
+        with self._lock:
+            for uid in uids:
+                row = self._connection.execute(
+                    "select calendar, revision, cast(body as blob) from calendar_events where uid = ?", (uid,)
+                ).fetchone()
+                problem = None if row is None else self._read(uid, *row)
+                if isinstance(problem, Problem):
+                    found.append(problem)
+                else:
+                    self._unread.discard(uid)
+        return found
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event: everything is kept as it is."""
@@ -212,8 +243,13 @@ class SqliteStorage:
         return found, str(rows[-1][0] if rows else position)
 
     def problems(self) -> list[Problem]:
-        """None: what a SQLite file holds was written here."""
-        return []
+        """The rows that hold no JSON, and those that were met here and couldn't be read for another reason.
+
+        Not every body is read for this: there may be many.
+        """
+        with self._lock:
+            rows = self._connection.execute("select uid from calendar_events where not json_valid(body)").fetchall()
+            return self._problems(sorted({uid for (uid,) in rows} | self._unread))
 
     def close(self) -> None:
         """Close the file."""
