@@ -38,6 +38,7 @@ from hotplug.catalog.calendar.scopes import (
 )
 from hotplug.catalog.calendar.times import Range, overlaps, read_range, start_instant
 from hotplug.errors import Conflict, InvalidArgument, NotFound, PermissionDenied, Unavailable, Unsupported
+from hotplug.servers.calendar.limits import check_size, check_texts
 from hotplug.servers.calendar.storage import Problem, Storage, listed
 
 __all__ = ["Also", "CalendarEngine", "Effect"]
@@ -152,6 +153,7 @@ class CalendarEngine:
             NotFound: There is no such calendar.
             PermissionDenied: The calendar can't be written.
             Unsupported: Something would be lost that `accept` doesn't name.
+            TooLarge: A text or the event is over a limit (`limits`).
             Conflict: The `uid` given is in use, or was deleted (`details["deleted"]`).
         """
         return await _in_thread(partial(self._create, fields, frozenset(accept), uid, also))
@@ -176,6 +178,7 @@ class CalendarEngine:
             Conflict: The revision has moved (`details["current"]`).
             PermissionDenied: The calendar can't be written.
             Unsupported: Something would be lost that `accept` doesn't name.
+            TooLarge: A text or the event is over a limit (`limits`).
         """
         return await _in_thread(
             partial(self._update, event, changes, tuple(clear), scope, occurrence, revision, frozenset(accept), also)
@@ -261,6 +264,7 @@ class CalendarEngine:
         return events, _cursor(page[most - 1][0], mark) if len(page) > most else None
 
     def _create(self, fields: Mapping[str, Any], accept: frozenset[str], uid: str | None, also: Also | None) -> Effect:
+        check_texts(fields)
         record = new_record(uid or self._new_uid(), fields, self._clock())
         record = self.storage.fit(record, accept)
         with self.storage.transaction() as connection:
@@ -295,6 +299,7 @@ class CalendarEngine:
         accept: frozenset[str],
         also: Also | None,
     ) -> Effect:
+        check_texts(changes)
         with self.storage.transaction() as connection:
             record = self._read_for_change(event, revision)
             at = _occurrence(record, scope, occurrence)
@@ -314,6 +319,7 @@ class CalendarEngine:
                 ended, after = change_following(record, at, changes, clear, self._new_uid())
             else:
                 after = change_all(record, at, changes, clear)
+            check_size(after, record)
             moment = self._moment()
             after = self.storage.fit(replace(after, updated=moment), accept)
             if ended is None:

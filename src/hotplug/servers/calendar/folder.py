@@ -22,7 +22,7 @@ from threading import RLock
 from typing import Any, Final, cast
 
 from hotplug.catalog.calendar.records import EventRecord
-from hotplug.errors import Conflict, InvalidArgument, NotFound, StoreError, Unavailable
+from hotplug.errors import Conflict, InvalidArgument, NotFound, StoreError, TooLarge, Unavailable
 from hotplug.servers.calendar.ical import check, edit, new_file, read_file
 from hotplug.servers.calendar.lines import Component, FileError
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
@@ -237,18 +237,19 @@ class FolderStorage:
         path = self._root / record.calendar / _file_name(record.uid)
         if path.exists():
             raise Conflict(f"the file {self._shown(path)} is there already", hint="leave the id out")
-        return self._write(path, root, record.calendar)
+        return self._write(path, _source(root), record.calendar)
 
     def replace(self, before: EventRecord, after: EventRecord) -> EventRecord:
         """Keep the event as it is after a change, in the file where it is."""
         path, root = self._open(before)
         edit(root, before, after, after.updated or datetime.now(UTC))
+        source = _source(root)
         if after.calendar != before.calendar:
             target = self._root / after.calendar / path.name
             if target.exists():
                 raise Conflict(f"the file {self._shown(target)} is there already")
             path = path.rename(target)
-        return self._write(path, root, after.calendar)
+        return self._write(path, source, after.calendar)
 
     def _open(self, record: EventRecord) -> tuple[Path, Component]:
         """The file of an event and its lines, if it is still as it was read."""
@@ -265,8 +266,7 @@ class FolderStorage:
             )
         return seen.path, read_file(source, record.calendar)[1]
 
-    def _write(self, path: Path, root: Component, calendar: str) -> EventRecord:
-        source = root.to_bytes()
+    def _write(self, path: Path, source: bytes, calendar: str) -> EventRecord:
         record, _ = read_file(source, calendar, _digest(source))
         try:
             _write_whole(path, source)
@@ -326,6 +326,18 @@ class FolderStorage:
 
 def _digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()[:32]
+
+
+def _source(root: Component) -> bytes:
+    """The bytes of a file, if they can be read again."""
+    source = root.to_bytes()
+    if len(source) > LARGEST_FILE:
+        # Each changed occurrence has all texts of the series once more, so an event in bounds may come to this.
+        raise TooLarge(
+            f"the event's file would have {len(source)} bytes, and at most {LARGEST_FILE} are read",
+            details={"bytes": len(source), "limit": LARGEST_FILE},
+        )
+    return source
 
 
 def _read_regular(path: Path) -> bytes:
