@@ -61,7 +61,7 @@ async def test_a_field_of_many_texts_is_refused_by_their_sum(engine: CalendarEng
 
 
 async def test_an_event_does_not_grow_over_its_limit_by_changes(engine: CalendarEngine) -> None:
-    texts = dict.fromkeys(("title", "description", "location"), "x" * LONGEST_TEXT)
+    texts: dict[str, Any] = dict.fromkeys(("title", "description", "location"), "x" * LONGEST_TEXT)
     days = {f"2026-06-{day}T14:00:00Z": texts for day in range(11, 14)}
     rule = {"frequency": "daily", "count": 9}
     uid = (await engine.create({**MEETING, "recurrenceRules": [rule], "recurrenceOverrides": days})).event

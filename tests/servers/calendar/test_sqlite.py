@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hotplug.errors import InvalidArgument, NotFound, StoreError, Unavailable
+from hotplug.servers import native
 from hotplug.servers.calendar import CalendarEngine, CalendarEntry, Problem, SqliteStorage
+from hotplug.servers.calendar.server import SqliteCalendar
 
 pytestmark = pytest.mark.anyio
 
@@ -172,3 +175,21 @@ async def test_rows_that_hold_no_json_are_reported_before_any_search(tmp_path: P
     assert uid in str(problem)
     assert "can't be read: it is no JSON" in str(problem)
     await engine.close()
+
+
+@pytest.mark.parametrize("opened", [lambda path: native("sqlite", path), SqliteStorage], ids=["target", "storage"])
+def test_a_file_in_a_folder_that_is_not_there_is_refused_and_nothing_made(
+    tmp_path: Path, opened: Callable[[str], Any]
+) -> None:
+    with pytest.raises(StoreError, match=r"no folder '.*y' for the calendar file 'x\.db'"):
+        opened(str(tmp_path / "typo" / "y" / "x.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_new_file_in_a_folder_that_is_there_is_made(tmp_path: Path) -> None:
+    server, store, _ = native("sqlite", str(tmp_path / "x.db"))
+    assert (tmp_path / "x.db").is_file()
+    assert isinstance(server, SqliteCalendar)
+    assert store is not None
+    await server.aclose()
+    await store.aclose()

@@ -15,7 +15,7 @@ from hotplug.errors import InvalidArgument, StoreError, Unavailable
 from hotplug.servers.calendar.bodies import BodyError, read_body, write_body
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
 
-__all__ = ["SqliteStorage"]
+__all__ = ["SqliteStorage", "check_folder"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class SqliteStorage:
     """Events in a SQLite file.
 
     Args:
-        path: The file, made if it isn't there; `:memory:` for one that is gone afterwards.
+        path: The file, made if it isn't there, in a folder that is; `:memory:` for one that is gone afterwards.
         calendars: Those to have; by default one with id `calendar`. Ones that the file has already stay as they are.
 
     Raises:
@@ -57,6 +57,7 @@ class SqliteStorage:
         self._lock = RLock()
         self._depth = 0
         self._unread: set[str] = set()
+        check_folder(path)
         try:
             # threads take turns by the lock; a statement outside a transaction commits by itself
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
@@ -255,6 +256,20 @@ class SqliteStorage:
         """Close the file."""
         with self._lock:
             self._connection.close()
+
+
+def check_folder(path: str | Path) -> None:
+    """Refuse a file in a folder that isn't there: a misspelt path would be a new, empty calendar.
+
+    Raises:
+        StoreError: The folder isn't there.
+    """
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise StoreError(
+            f"there is no folder {str(folder)!r} for the calendar file {Path(path).name!r}",
+            hint="correct the path, or make the folder first",
+        )
 
 
 def _text(moment: datetime) -> str:
