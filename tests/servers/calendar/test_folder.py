@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -479,6 +480,7 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
+import time
 from pathlib import Path
 import anyio
 from hotplug.servers.calendar import CalendarEngine, FolderStorage, SqliteStorage
@@ -588,3 +590,19 @@ async def test_a_link_to_a_calendar_elsewhere_is_one(root: Path, engine: Calenda
 async def test_the_ending_of_a_name_may_be_in_capitals(root: Path, engine: CalendarEngine) -> None:
     put(root, event("DTSTART:20260611T090000Z"), "OTHER.ICS")
     assert (await engine.get("x"))["start"] == "2026-06-11T09:00:00Z"
+
+
+def test_a_line_of_very_many_folds_is_read_in_one_go() -> None:
+    folds = "x\r\n " * 1_000_000
+    source = event("DTSTART:20260611T090000Z", f"SUMMARY:{folds}").encode()
+    started = time.process_time()
+    record, _ = read_file(source, "calendar", "1")
+    assert record.title == "x" * 1_000_000
+    assert time.process_time() - started < 30  # with each fold copied anew it would be hours
+
+
+async def test_components_nested_without_end_are_reported(root: Path, engine: CalendarEngine) -> None:
+    inside = "BEGIN:X\r\n" * 100_000 + "END:X\r\n" * 100_000
+    put(root, event("DTSTART:20260611T090000Z", inside.strip()))
+    (problem,) = await engine.problems()
+    assert problem.reason == "its components are nested more than 20 deep"
