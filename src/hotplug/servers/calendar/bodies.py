@@ -18,7 +18,8 @@ from hotplug.errors import HotplugError
 __all__ = ["BodyError", "read_body", "write_body"]
 
 _PLAIN: Final = ("title", "description", "location", "status", "free_busy_status", "participants", "alerts")
-_OBJECTS: Final = frozenset({"participants", "alerts"})
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {"participants": (dict, list), "alerts": (dict,)}
+"""Of those that are no text."""
 
 
 class BodyError(Exception):
@@ -72,7 +73,7 @@ def _read(uid: str, calendar: str, revision: str, text: str) -> EventRecord:
 
 
 def _plain(name: str, value: Any) -> Any:
-    if not isinstance(value, dict if name in _OBJECTS else str):
+    if not isinstance(value, _KINDS.get(name, (str,))):
         raise TypeError(f"{name} is {type(value).__name__}")
     return cast("Any", value)
 
