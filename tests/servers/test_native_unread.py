@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from hotplug.connect import link_of
 from hotplug.errors import ConnectionFailed
 from hotplug.serve import Runtime
 from hotplug.serve.runtime import KEY_META, NOTES_META
 from hotplug.servers.calendar.server import FolderCalendar, NativeCalendar
 from hotplug.store import memory
+
+from .native import opened
 
 pytestmark = pytest.mark.anyio
 
@@ -116,3 +119,12 @@ async def test_an_id_is_not_taken_as_free_where_something_cannot_be_read(tmp_pat
         await server._engine.create({"calendar": "calendar", **EVENT}, uid="x")  # pyright: ignore[reportPrivateUsage]
     assert caught.value.code == "unavailable"
     await server.aclose()
+
+
+async def test_the_notes_of_a_search_come_to_a_connected_client(tmp_path: Path) -> None:
+    async with opened("folder", tmp_path) as client:
+        (tmp_path / "calendars" / "calendar" / "b.ics").write_text("hello")
+        reply = await link_of(client).channel.call("calendar.search", JUNE, meta={})
+        assert [each.split(":")[0] for each in reply.meta[NOTES_META]] == ["calendar/b.ics can't be read"]
+        described = await link_of(client).channel.call("connection.describe", {}, meta={})
+        assert "calendar.unread" in (described.content or {})["notes"]
