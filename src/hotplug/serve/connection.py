@@ -23,7 +23,7 @@ from hotplug.errors import NotFound
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense
 from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
-from hotplug.serve.provider import Memory, ProjectionRef
+from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef
 
 if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
@@ -58,7 +58,7 @@ class ConnectionParts:
     async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
         match part.name:
             case "connection.describe":
-                return self._describe()
+                return await self._describe()
             case "connection.window.open":
                 return await self._open(arguments["budget_ms"])
             case "connection.window.close":
@@ -75,7 +75,7 @@ class ConnectionParts:
     async def aclose(self) -> None:
         """Nothing to close."""
 
-    def _describe(self) -> Described:
+    async def _describe(self) -> Described:
         providers = self._runtime.providers
         missing = [
             MissingPart(part=part.name, without=without_of(part, [provider.definition]))
@@ -83,7 +83,11 @@ class ConnectionParts:
             for part in provider.definition.all_parts.values()
             if part.kind != "event" and part.name not in provider.implemented
         ]
-        notes = {key: value for provider in providers for key, value in provider.notes.items()}
+        notes: dict[str, Any] = {}
+        for provider in providers:
+            notes.update(provider.notes)
+            if isinstance(provider, NativeProvider):
+                notes.update(await provider.anotes())
         return Described(
             surface=providers[0].title if providers else self._runtime.name,
             instance=providers[0].instance if providers else "",

@@ -106,7 +106,7 @@ class NativeProvider:
     """A native server's instance, one profile of it.
 
     The instance may have `title`, `instance`, `senses`, `determinism`, `commits_with_store`, `file`, and async
-    `aopen`/`aclose`.
+    `aopen`, `aclose` and `anotes` (a mapping: what `connection.describe` says besides, looked up anew each time).
     """
 
     server: Profile
@@ -159,6 +159,10 @@ class NativeProvider:
     def notes(self) -> Mapping[str, Any]:
         return {}
 
+    async def anotes(self) -> Mapping[str, Any]:
+        """What the server says now of itself, where it does."""
+        return cast("Mapping[str, Any]", await _maybe(self.server, "anotes") or {})
+
     async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
         method = getattr(self.server, part.method)
         return await method(**arguments)
@@ -173,12 +177,12 @@ class NativeProvider:
         await _maybe(self.server, "aclose")
 
 
-async def _maybe(server: Profile, name: str) -> None:
+async def _maybe(server: Profile, name: str) -> Any:
     method = getattr(server, name, None)
-    if method is not None:
-        found = method()
-        if inspect.isawaitable(found):
-            await found
+    if method is None:
+        return None
+    found = method()
+    return await found if inspect.isawaitable(found) else found
 
 
 def providers_of(servers: Sequence[Profile | Provider]) -> list[Provider]:

@@ -21,15 +21,17 @@ def native(
         store: One that is there already; none is opened then.
 
     Raises:
-        StoreError: The file or folder can't be used.
+        StoreError: The file or folder can't be used; a file's own folder has to be there already.
     """
     from hotplug.servers.calendar.server import FolderCalendar, SqliteCalendar
+    from hotplug.servers.calendar.sqlite import check_folder
 
     if scheme == "folder":
         kept = None if store else default_store("folders")
         return FolderCalendar(path), kept, f"folder:{Path(path).resolve()}"
     if path == ":memory:":
         return SqliteCalendar(path), None if store else memory(), "sqlite::memory:"
+    check_folder(path)
     # The store first: it refuses a file of another program before anything is made in it.
     kept = None if store else SqliteStore.open(path)
     return SqliteCalendar(path), kept, f"sqlite:{Path(path).resolve()}"

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
 import icalendar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hotplug.catalog.calendar.records import to_wire
-from hotplug.errors import Conflict, InvalidArgument, PermissionDenied, StoreError, Unsupported
+from hotplug.errors import Conflict, InvalidArgument, PermissionDenied, StoreError, Unavailable, Unsupported
 from hotplug.servers.calendar import CalendarEngine, FolderStorage
+from hotplug.servers.calendar.folder import LARGEST_FILE
 from hotplug.servers.calendar.ical import read_file
 from hotplug.servers.calendar.lines import FileError
 
@@ -476,6 +480,7 @@ def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
+import time
 from pathlib import Path
 import anyio
 from hotplug.servers.calendar import CalendarEngine, FolderStorage, SqliteStorage
@@ -529,3 +534,75 @@ def test_a_damaged_file_is_read_or_refused_and_never_altered(cuts: list[tuple[in
         return
     assert root.to_bytes() == source
     assert to_wire(record)["event"] == record.uid
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+async def test_what_is_no_regular_file_is_reported_and_not_opened(root: Path, engine: CalendarEngine) -> None:
+    folder = root / "calendar"
+    os.mkfifo(folder / "pipe.ics")
+    (folder / "device.ics").symlink_to("/dev/zero")
+    (folder / "folder.ics").mkdir()
+    (folder / "gone.ics").symlink_to(root / "nowhere")
+    with anyio.fail_after(10):
+        await engine.create(MEETING)
+        assert len((await engine.search(*JUNE))[0]) == 1
+        problems = {each.place: each.reason for each in await engine.problems()}
+    assert problems == {
+        "calendar/device.ics": "it is no regular file",
+        "calendar/folder.ics": "it is no regular file",
+        "calendar/gone.ics": "it is a link to a file that isn't there",
+        "calendar/pipe.ics": "it is no regular file",
+    }
+
+
+async def test_a_huge_file_is_reported_and_not_read(root: Path, engine: CalendarEngine) -> None:
+    path = put(root, event("DTSTART:20260611T090000Z"))
+    assert (await engine.get("x"))["start"] == "2026-06-11T09:00:00Z"
+    os.truncate(path, LARGEST_FILE + 1)
+    (problem,) = await engine.problems()
+    assert problem.reason == f"it has {LARGEST_FILE + 1} bytes, and at most {LARGEST_FILE} are read"
+    with pytest.raises(Unavailable):
+        await engine.get("x")
+
+
+async def test_a_link_to_a_file_elsewhere_is_read(root: Path, engine: CalendarEngine, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(event("DTSTART:20260611T090000Z"))
+    (root / "calendar" / "link.ics").symlink_to(tmp_path / "elsewhere")
+    assert (await engine.get("x"))["start"] == "2026-06-11T09:00:00Z"
+
+
+async def test_a_link_to_a_calendar_that_is_there_is_not_another_one(root: Path, engine: CalendarEngine) -> None:
+    uid = (await engine.create(MEETING)).event
+    (root / "a").symlink_to(root / "calendar")
+    (root / "b").symlink_to(root)
+    (root / "c").symlink_to(root / "nowhere")
+    assert [each["calendar"] for each in await engine.calendars()] == ["calendar"]
+    assert [each["event"] for each in (await engine.search(*JUNE))[0]] == [uid]
+    assert await engine.problems() == []
+
+
+async def test_a_link_to_a_calendar_elsewhere_is_one(root: Path, engine: CalendarEngine, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (root / "linked").symlink_to(tmp_path / "elsewhere")
+    assert [each["calendar"] for each in await engine.calendars()] == ["calendar", "linked"]
+
+
+async def test_the_ending_of_a_name_may_be_in_capitals(root: Path, engine: CalendarEngine) -> None:
+    put(root, event("DTSTART:20260611T090000Z"), "OTHER.ICS")
+    assert (await engine.get("x"))["start"] == "2026-06-11T09:00:00Z"
+
+
+def test_a_line_of_very_many_folds_is_read_in_one_go() -> None:
+    folds = "x\r\n " * 1_000_000
+    source = event("DTSTART:20260611T090000Z", f"SUMMARY:{folds}").encode()
+    started = time.process_time()
+    record, _ = read_file(source, "calendar", "1")
+    assert record.title == "x" * 1_000_000
+    assert time.process_time() - started < 30  # with each fold copied anew it would be hours
+
+
+async def test_components_nested_without_end_are_reported(root: Path, engine: CalendarEngine) -> None:
+    inside = "BEGIN:X\r\n" * 100_000 + "END:X\r\n" * 100_000
+    put(root, event("DTSTART:20260611T090000Z", inside.strip()))
+    (problem,) = await engine.problems()
+    assert problem.reason == "its components are nested more than 20 deep"

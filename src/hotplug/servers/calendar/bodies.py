@@ -12,10 +12,18 @@ from hotplug.catalog.calendar.records import EventRecord
 from hotplug.catalog.calendar.recurrence import Override
 from hotplug.catalog.calendar.rules import Rule, read_rule
 from hotplug.catalog.calendar.times import AllDay, Duration, Floating, Instant, When, Zoned
+from hotplug.catalog.calendar.zones import read_zone
+from hotplug.errors import HotplugError
 
-__all__ = ["read_body", "write_body"]
+__all__ = ["BodyError", "read_body", "write_body"]
 
 _PLAIN: Final = ("title", "description", "location", "status", "free_busy_status", "participants", "alerts")
+_KINDS: Final[Mapping[str, tuple[type, ...]]] = {"participants": (dict, list), "alerts": (dict,)}
+"""Of those that are no text."""
+
+
+class BodyError(Exception):
+    """A body isn't one that `write_body` wrote; the message says why."""
 
 
 def write_body(record: EventRecord) -> str:
@@ -32,7 +40,22 @@ def write_body(record: EventRecord) -> str:
 
 
 def read_body(uid: str, calendar: str, revision: str, text: str) -> EventRecord:
-    """The event that `write_body` wrote."""
+    """The event that `write_body` wrote.
+
+    Raises:
+        BodyError: It is none: damaged, or written by something else.
+    """
+    try:
+        return _read(uid, calendar, revision, text)
+    except json.JSONDecodeError as error:
+        raise BodyError(f"it is no JSON: {error}") from error
+    except KeyError as error:
+        raise BodyError(f"it has no {error}") from error
+    except (ArithmeticError, AttributeError, HotplugError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise BodyError(f"it is no event: {error}") from error
+
+
+def _read(uid: str, calendar: str, revision: str, text: str) -> EventRecord:
     body: dict[str, Any] = json.loads(text)
     when = _read_when(body["when"])
     overrides: dict[str, Any] = body["overrides"]
@@ -45,8 +68,14 @@ def read_body(uid: str, calendar: str, revision: str, text: str) -> EventRecord:
         revision=revision,
         created=_moment(body["created"]),
         updated=_moment(body["updated"]),
-        **{name: body[name] for name in _PLAIN if name in body},
+        **{name: _plain(name, body[name]) for name in _PLAIN if name in body},
     )
+
+
+def _plain(name: str, value: Any) -> Any:
+    if not isinstance(value, _KINDS.get(name, (str,))):
+        raise TypeError(f"{name} is {type(value).__name__}")
+    return cast("Any", value)
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -73,6 +102,7 @@ def _read_when(body: list[Any]) -> When:
         return Instant(local.replace(tzinfo=UTC), length)
     if kind == "floating":
         return Floating(local, length)
+    read_zone(rest[1])
     return Zoned(local.replace(fold=rest[2]), rest[1], length)
 
 

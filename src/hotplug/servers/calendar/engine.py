@@ -37,8 +37,9 @@ from hotplug.catalog.calendar.scopes import (
     remove_one,
 )
 from hotplug.catalog.calendar.times import Range, overlaps, read_range, start_instant
-from hotplug.errors import Conflict, InvalidArgument, NotFound, PermissionDenied, Unsupported
-from hotplug.servers.calendar.storage import Problem, Storage
+from hotplug.errors import Conflict, InvalidArgument, NotFound, PermissionDenied, Unavailable, Unsupported
+from hotplug.servers.calendar.limits import check_size, check_texts
+from hotplug.servers.calendar.storage import Problem, Storage, listed
 
 __all__ = ["Also", "CalendarEngine", "Effect"]
 
@@ -98,6 +99,7 @@ class CalendarEngine:
 
         Raises:
             NotFound: There is none, or it was deleted (`details["deleted"]`).
+            Unavailable: It isn't found, and may be in what couldn't be read (`details["problems"]`).
         """
         return await self._soon(partial(self._get, event, occurrence))
 
@@ -112,6 +114,7 @@ class CalendarEngine:
         cursor: str | None = None,
         *,
         expand: bool = False,
+        unread: Callable[[Sequence[Problem]], None] | None = None,
     ) -> tuple[list[dict[str, Any]], str | None]:
         """The events that overlap `[from_, to)`, by start and then uid, and the cursor to go on with if there are more.
 
@@ -125,13 +128,14 @@ class CalendarEngine:
             limit: 1 to 1,000, by default 100.
             cursor: From the search before, with the same other arguments.
             expand: Give each occurrence of a series (with `occurrence`) rather than the series once.
+            unread: Called, in the worker thread, with what couldn't be read in the searched calendars, if anything.
 
         Raises:
             InvalidArgument: A range, limit or cursor that is none.
             NotFound: There is no such calendar.
         """
         return await _in_thread(
-            partial(self._search, from_, to, time_zone, calendar, query, limit, cursor, expand=expand)
+            partial(self._search, from_, to, time_zone, calendar, query, limit, cursor, expand=expand, unread=unread)
         )
 
     async def create(
@@ -149,6 +153,7 @@ class CalendarEngine:
             NotFound: There is no such calendar.
             PermissionDenied: The calendar can't be written.
             Unsupported: Something would be lost that `accept` doesn't name.
+            TooLarge: A text or the event is over a limit (`limits`).
             Conflict: The `uid` given is in use, or was deleted (`details["deleted"]`).
         """
         return await _in_thread(partial(self._create, fields, frozenset(accept), uid, also))
@@ -173,6 +178,7 @@ class CalendarEngine:
             Conflict: The revision has moved (`details["current"]`).
             PermissionDenied: The calendar can't be written.
             Unsupported: Something would be lost that `accept` doesn't name.
+            TooLarge: A text or the event is over a limit (`limits`).
         """
         return await _in_thread(
             partial(self._update, event, changes, tuple(clear), scope, occurrence, revision, frozenset(accept), also)
@@ -235,6 +241,7 @@ class CalendarEngine:
         cursor: str | None,
         *,
         expand: bool,
+        unread: Callable[[Sequence[Problem]], None] | None,
     ) -> tuple[list[dict[str, Any]], str | None]:
         most = _limit(limit)
         within = read_range(from_, to, time_zone)
@@ -243,18 +250,21 @@ class CalendarEngine:
         if calendar is not None:
             self._calendar(calendar)
         wanted = None if query is None else _folded(query)
+        records, problems = self.storage.select(within.start, within.end, calendar)
         found: list[Iterator[_Found]] = [
-            islice(_matches(record, within, wanted, after, expand=expand), most + 1)
-            for record in self.storage.select(within.start, within.end, calendar)
+            islice(_matches(record, within, wanted, after, expand=expand), most + 1) for record in records
         ]
         page = list(islice(heapq.merge(*found, key=lambda each: each[0]), most + 1))
         events = [
             occurrence_to_wire(record, occurrence) if _expands(record, expand) else to_wire(record)
             for _, record, occurrence in page[:most]
         ]
+        if problems and unread is not None:
+            unread(problems)
         return events, _cursor(page[most - 1][0], mark) if len(page) > most else None
 
     def _create(self, fields: Mapping[str, Any], accept: frozenset[str], uid: str | None, also: Also | None) -> Effect:
+        check_texts(fields)
         record = new_record(uid or self._new_uid(), fields, self._clock())
         record = self.storage.fit(record, accept)
         with self.storage.transaction() as connection:
@@ -276,6 +286,7 @@ class CalendarEngine:
                 details={"deleted": True},
                 hint="leave the id out to make another event",
             )
+        self._check_absent(uid)
 
     def _update(
         self,
@@ -288,6 +299,7 @@ class CalendarEngine:
         accept: frozenset[str],
         also: Also | None,
     ) -> Effect:
+        check_texts(changes)
         with self.storage.transaction() as connection:
             record = self._read_for_change(event, revision)
             at = _occurrence(record, scope, occurrence)
@@ -307,6 +319,7 @@ class CalendarEngine:
                 ended, after = change_following(record, at, changes, clear, self._new_uid())
             else:
                 after = change_all(record, at, changes, clear)
+            check_size(after, record)
             moment = self._moment()
             after = self.storage.fit(replace(after, updated=moment), accept)
             if ended is None:
@@ -362,7 +375,19 @@ class CalendarEngine:
             return record
         if self.storage.was_deleted(event):
             raise NotFound(f"the event {event!r} was deleted", details={"deleted": True})
+        self._check_absent(event)
         raise NotFound(f"there is no event {event!r}")
+
+    def _check_absent(self, event: str) -> None:
+        """Refuse to say that an event isn't there where something couldn't be read (FR-42)."""
+        problems = self.storage.unread(event)
+        if problems:
+            number = "1 place" if len(problems) == 1 else f"{len(problems)} places"
+            raise Unavailable(
+                f"the event {event!r} isn't found, and may be in what can't be read here ({number})",
+                details={"problems": listed(problems)},
+                hint="repair or remove what can't be read, and ask again",
+            )
 
     def _read_for_change(self, event: str, revision: str | None) -> EventRecord:
         record = self._read(event)

@@ -10,9 +10,10 @@ import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,17 +22,19 @@ from threading import RLock
 from typing import Any, Final, cast
 
 from hotplug.catalog.calendar.records import EventRecord
-from hotplug.errors import Conflict, InvalidArgument, NotFound, StoreError, Unavailable
+from hotplug.errors import Conflict, InvalidArgument, NotFound, StoreError, TooLarge, Unavailable
 from hotplug.servers.calendar.ical import check, edit, new_file, read_file
 from hotplug.servers.calendar.lines import Component, FileError
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
 
-__all__ = ["FolderStorage"]
+__all__ = ["LARGEST_FILE", "FolderStorage"]
 
 _OWN: Final = ".hotplug"
 _SAFE: Final = re.compile(r"[a-z0-9][a-z0-9_@-]{0,99}(\.[a-z0-9_@-]{1,99})?", re.ASCII)
 _RESERVED: Final = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.ASCII)
 
+LARGEST_FILE: Final = 16 * 2**20
+"""Bytes of an `.ics` file that is read; a larger one is reported."""
 
 _NEVER: Final = (0, 0, 0)
 """The stamp of what is to be read again each time."""
@@ -52,7 +55,8 @@ class FolderStorage:
 
     Args:
         root: The folder; it and a calendar `calendar` in it are made if there is none. A sub-folder is a calendar,
-            named as the folder or as its `.calendar.json` says (`{"name": …, "zone": …}`). Hidden sub-folders are none.
+            named as the folder or as its `.calendar.json` says (`{"name": …, "zone": …}`). Hidden sub-folders are none,
+            and neither are links to a calendar that is there anyway.
 
     Raises:
         StoreError: It is no folder, or can't be made.
@@ -98,7 +102,17 @@ class FolderStorage:
         return [self._entry(folder) for folder in self._folders()]
 
     def _folders(self) -> list[Path]:
-        return sorted(each for each in self._root.iterdir() if each.is_dir() and not each.name.startswith("."))
+        own = self._root.stat()
+        there = {(own.st_dev, own.st_ino)}
+        found: list[Path] = []
+        for folder in sorted(self._root.iterdir(), key=lambda each: (each.is_symlink(), each.name)):
+            if folder.name.startswith(".") or not folder.is_dir():
+                continue
+            status = folder.stat()
+            if (status.st_dev, status.st_ino) not in there:
+                there.add((status.st_dev, status.st_ino))
+                found.append(folder)
+        return sorted(found)
 
     def _entry(self, folder: Path) -> CalendarEntry:
         told: dict[str, Any] = {}
@@ -120,8 +134,13 @@ class FolderStorage:
             files: dict[Path, _Seen] = {}
             events: dict[str, _Seen] = {}
             for folder in self._folders():
-                with os.scandir(folder) as entries:
-                    names = sorted(each.name for each in entries if each.name.endswith(".ics"))
+                try:
+                    with os.scandir(folder) as entries:
+                        names = sorted(each.name for each in entries if each.name.lower().endswith(".ics"))
+                except OSError as error:
+                    problem = Problem(folder.name, f"it can't be opened: {error.strerror}", folder.name)
+                    files[folder] = _Seen(folder, _NEVER, problem)
+                    continue
                 for path in (folder / name for name in names if not name.startswith(".")):
                     seen = self._look(path)
                     if seen is None:
@@ -130,7 +149,7 @@ class FolderStorage:
                         other = events.setdefault(seen.found.uid, seen)
                         if other is not seen:
                             reason = f"its event {seen.found.uid!r} is also in {self._shown(other.path)}"
-                            seen = _Seen(path, _NEVER, Problem(self._shown(path), reason))
+                            seen = _Seen(path, _NEVER, self._problem(path, reason, hides=False))
                     files[path] = seen
             self._files, self._events = files, events
             return events
@@ -152,16 +171,23 @@ class FolderStorage:
             known = self._files.get(path)
             if known is not None and known.stamp == stamp:
                 return known
-            source = path.read_bytes()
+            source = _read_regular(path)
         except FileNotFoundError:
+            if path.is_symlink():
+                return _Seen(path, _NEVER, self._problem(path, "it is a link to a file that isn't there"))
             return None
+        except FileError as error:
+            return _Seen(path, _NEVER, self._problem(path, str(error)))
         except OSError as error:
-            return _Seen(path, _NEVER, Problem(self._shown(path), f"it can't be opened: {error.strerror}"))
+            return _Seen(path, _NEVER, self._problem(path, f"it can't be opened: {error.strerror}"))
         try:
             record, _ = read_file(source, path.parent.name, _digest(source))
         except FileError as error:
-            return _Seen(path, stamp, Problem(self._shown(path), str(error)))
+            return _Seen(path, stamp, self._problem(path, str(error)))
         return _Seen(path, stamp, record, record.series.bounds())
+
+    def _problem(self, path: Path, reason: str, *, hides: bool = True) -> Problem:
+        return Problem(self._shown(path), reason, path.parent.name, hides)
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
@@ -175,17 +201,26 @@ class FolderStorage:
         """Whether an event of this uid was deleted here."""
         return any(each.uid == uid for each in self._deleted())
 
-    def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
-        """The events that may overlap the range in any zone."""
+    def select(
+        self, start: datetime, end: datetime, calendar: str | None
+    ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
+        """The events that may overlap the range in any zone, and the files that couldn't be read."""
         found: list[EventRecord] = []
-        for seen in self._scan().values():
+        with self._lock:
+            events = self._scan()
+            problems = [each for each in self._known_problems() if calendar in (None, each.calendar)]
+        for seen in events.values():
             record = seen.found
             assert isinstance(record, EventRecord)
             first, last = seen.bounds
             untold = "recurrenceRules" in record.unknown
             if calendar in (None, record.calendar) and first < end and (last is None or untold or last > start):
                 found.append(record)
-        return found
+        return found, problems
+
+    def unread(self, uid: str) -> Sequence[Problem]:
+        """The files that couldn't be read: whose events they are, nobody knows."""
+        return [each for each in self.problems() if each.hides]
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event as an iCalendar file can hold it."""
@@ -202,33 +237,36 @@ class FolderStorage:
         path = self._root / record.calendar / _file_name(record.uid)
         if path.exists():
             raise Conflict(f"the file {self._shown(path)} is there already", hint="leave the id out")
-        return self._write(path, root, record.calendar)
+        return self._write(path, _source(root), record.calendar)
 
     def replace(self, before: EventRecord, after: EventRecord) -> EventRecord:
         """Keep the event as it is after a change, in the file where it is."""
         path, root = self._open(before)
         edit(root, before, after, after.updated or datetime.now(UTC))
+        source = _source(root)
         if after.calendar != before.calendar:
             target = self._root / after.calendar / path.name
             if target.exists():
                 raise Conflict(f"the file {self._shown(target)} is there already")
             path = path.rename(target)
-        return self._write(path, root, after.calendar)
+        return self._write(path, source, after.calendar)
 
     def _open(self, record: EventRecord) -> tuple[Path, Component]:
         """The file of an event and its lines, if it is still as it was read."""
         seen = self._find(record.uid)
         if seen is None:
             raise NotFound(f"the event {record.uid!r} is not there any more")
-        source = seen.path.read_bytes()
+        try:
+            source = _read_regular(seen.path)
+        except (OSError, FileError) as error:
+            raise Unavailable(f"the file {self._shown(seen.path)} can't be read any more: {error}") from error
         if _digest(source) != record.revision:
             raise Conflict(
                 f"the file of the event {record.uid!r} was changed just now", details={"current": _digest(source)}
             )
         return seen.path, read_file(source, record.calendar)[1]
 
-    def _write(self, path: Path, root: Component, calendar: str) -> EventRecord:
-        source = root.to_bytes()
+    def _write(self, path: Path, source: bytes, calendar: str) -> EventRecord:
         record, _ = read_file(source, calendar, _digest(source))
         try:
             _write_whole(path, source)
@@ -275,7 +313,11 @@ class FolderStorage:
 
     def problems(self) -> list[Problem]:
         """The files that couldn't be read, by path."""
-        self._scan()
+        with self._lock:
+            self._scan()
+            return self._known_problems()
+
+    def _known_problems(self) -> list[Problem]:
         return [each.found for _, each in sorted(self._files.items()) if isinstance(each.found, Problem)]
 
     def close(self) -> None:
@@ -284,6 +326,42 @@ class FolderStorage:
 
 def _digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()[:32]
+
+
+def _source(root: Component) -> bytes:
+    """The bytes of a file, if they can be read again."""
+    source = root.to_bytes()
+    if len(source) > LARGEST_FILE:
+        # Each changed occurrence has all texts of the series once more, so an event in bounds may come to this.
+        raise TooLarge(
+            f"the event's file would have {len(source)} bytes, and at most {LARGEST_FILE} are read",
+            details={"bytes": len(source), "limit": LARGEST_FILE},
+        )
+    return source
+
+
+def _read_regular(path: Path) -> bytes:
+    """The bytes of a file; without waiting for a pipe's other end, and of what isn't a file, or too large, nothing.
+
+    Raises:
+        FileError: It is none, or too large.
+    """
+    # What is no file may wait or act when it is opened, so it is looked at before; and after, for what came in between.
+    _check_regular(os.stat(path))  # noqa: PTH116 - a folder is looked through for each search
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - a handle
+        _check_regular(os.fstat(file.fileno()))
+        source = file.read(LARGEST_FILE + 1)
+    if len(source) > LARGEST_FILE:
+        raise FileError(f"it grew over the {LARGEST_FILE} bytes that are read")
+    return source
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise FileError("it is no regular file")
+    if status.st_size > LARGEST_FILE:
+        raise FileError(f"it has {status.st_size} bytes, and at most {LARGEST_FILE} are read")
 
 
 def _file_name(uid: str) -> str:

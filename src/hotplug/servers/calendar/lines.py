@@ -18,6 +18,7 @@ _PARAM: Final = re.compile(r';([A-Za-z0-9-]+)=((?:"[^"]*"|[^";:,]*)(?:,(?:"[^"]*
 _PARAM_VALUE: Final = re.compile(r'"([^"]*)"|([^",]+)')
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _OCTETS: Final = 75
+_DEEPEST: Final = 20
 
 
 class FileError(Exception):
@@ -110,6 +111,8 @@ def parse(source: bytes) -> Component:
             elif component.name != "VCALENDAR":
                 raise FileError(f"it begins with a {component.name}, not a VCALENDAR")
             stack.append(component)
+            if len(stack) > _DEEPEST:
+                raise FileError(f"its components are nested more than {_DEEPEST} deep")
         elif not stack:
             raise FileError("it doesn't begin with BEGIN:VCALENDAR")
         elif item.name == "END":
@@ -128,16 +131,14 @@ def parse(source: bytes) -> Component:
 
 def _logical(source: bytes) -> Iterator[bytes]:
     """Content lines with their folds: a physical line that starts with a blank goes on with the one before."""
-    current = b""
+    current: list[bytes] = []
     for physical in _split(source):
-        if current and physical[:1] in (b" ", b"\t"):
-            current += physical
-            continue
-        if current:
-            yield current
-        current = physical
+        if current and physical[:1] not in (b" ", b"\t"):
+            yield b"".join(current)
+            current.clear()
+        current.append(physical)
     if current:
-        yield current
+        yield b"".join(current)
 
 
 def _split(source: bytes) -> list[bytes]:

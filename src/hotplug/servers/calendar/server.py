@@ -33,7 +33,7 @@ from hotplug.servers.calendar.folder import FolderStorage
 from hotplug.servers.calendar.lists import changed_list
 from hotplug.servers.calendar.reminders import alert_map, changed_alerts, shown
 from hotplug.servers.calendar.sqlite import SqliteStorage
-from hotplug.servers.calendar.storage import Storage
+from hotplug.servers.calendar.storage import Problem, Storage, listed
 
 __all__ = ["FolderCalendar", "NativeCalendar", "SqliteCalendar"]
 
@@ -56,6 +56,11 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
     def __init__(self, storage: Storage) -> None:
         self._engine = CalendarEngine(storage)
 
+    async def anotes(self) -> dict[str, Any]:
+        """For `connection.describe`: what the calendars hold that couldn't be read, a sentence each."""
+        problems = await self._engine.problems()
+        return {"calendar.unread": listed(problems)} if problems else {}
+
     async def aclose(self) -> None:
         """Let go of files and connections."""
         await self._engine.close()
@@ -73,6 +78,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
             range_.get("limit"),
             range_.get("cursor"),
             expand=range_.get("expand", False),
+            unread=_note,
         )
         return Found(events=[CalendarEvent.model_validate(shown(one)) for one in events], cursor=cursor)
 
@@ -203,6 +209,10 @@ class _Done:
             result = self.written or Deleted(scope=cast("Any", effect.scope))
             self._call.commit_in(connection, result, _events(effect))
             self.told = True
+
+
+def _note(problems: Sequence[Problem]) -> None:
+    current_call().notes.extend(listed(problems))
 
 
 def _written(effect: Effect) -> Written:

@@ -12,10 +12,10 @@ from typing import Final, TypeVar
 
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.errors import InvalidArgument, StoreError, Unavailable
-from hotplug.servers.calendar.bodies import read_body, write_body
+from hotplug.servers.calendar.bodies import BodyError, read_body, write_body
 from hotplug.servers.calendar.storage import CalendarEntry, Problem, Tombstone
 
-__all__ = ["SqliteStorage"]
+__all__ = ["SqliteStorage", "check_folder"]
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class SqliteStorage:
     """Events in a SQLite file.
 
     Args:
-        path: The file, made if it isn't there; `:memory:` for one that is gone afterwards.
+        path: The file, made if it isn't there, in a folder that is; `:memory:` for one that is gone afterwards.
         calendars: Those to have; by default one with id `calendar`. Ones that the file has already stay as they are.
 
     Raises:
@@ -56,6 +56,8 @@ class SqliteStorage:
     def __init__(self, path: str | Path, calendars: Sequence[CalendarEntry] = ()) -> None:
         self._lock = RLock()
         self._depth = 0
+        self._unread: set[str] = set()
+        check_folder(path)
         try:
             # threads take turns by the lock; a statement outside a transaction commits by itself
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
@@ -136,9 +138,21 @@ class SqliteStorage:
         """The event, its revision set."""
         with self._lock:
             row = self._connection.execute(
-                "select calendar, revision, body from calendar_events where uid = ?", (uid,)
+                "select calendar, revision, cast(body as blob) from calendar_events where uid = ?", (uid,)
             ).fetchone()
-        return None if row is None else read_body(uid, row[0], str(row[1]), row[2])
+        found = None if row is None else self._read(uid, *row)
+        return found if isinstance(found, EventRecord) else None
+
+    def _read(self, uid: str, calendar: str, revision: int, body: bytes) -> EventRecord | Problem:
+        # as bytes: of text that isn't UTF-8, sqlite3 would give no row at all, and none of the others
+        try:
+            return read_body(uid, calendar, str(revision), body.decode())
+        except UnicodeDecodeError as error:
+            reason = f"it is no UTF-8: {error.reason} at byte {error.start}"
+        except BodyError as error:
+            reason = str(error)
+        self._unread.add(uid)
+        return Problem(f"the event {uid!r} of {calendar!r}", reason, calendar)
 
     def was_deleted(self, uid: str) -> bool:
         """Whether an event of this uid was deleted here."""
@@ -147,15 +161,39 @@ class SqliteStorage:
                 self._connection.execute("select 1 from calendar_deleted where uid = ?", (uid,)).fetchone() is not None
             )
 
-    def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
-        """The events that may overlap the range in any zone."""
+    def select(
+        self, start: datetime, end: datetime, calendar: str | None
+    ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
+        """The events that may overlap the range in any zone, and the rows of such that couldn't be read."""
         with self._lock:
             rows = self._connection.execute(
-                "select uid, calendar, revision, body from calendar_events"
+                "select uid, calendar, revision, cast(body as blob) from calendar_events"
                 " where first < ? and (last is null or last > ?) and (? is null or calendar = ?)",
                 (_text(end), _text(start), calendar, calendar),
             ).fetchall()
-        return [read_body(uid, owner, str(revision), body) for uid, owner, revision, body in rows]
+        found = [self._read(*row) for row in rows]
+        return (
+            [each for each in found if isinstance(each, EventRecord)],
+            [each for each in found if isinstance(each, Problem)],
+        )
+
+    def unread(self, uid: str) -> Sequence[Problem]:
+        """The event's own row, if it is there and couldn't be read."""
+        return self._problems([uid])
+
+    def _problems(self, uids: Iterable[str]) -> list[Problem]:
+        found: list[Problem] = []
+        with self._lock:
+            for uid in uids:
+                row = self._connection.execute(
+                    "select calendar, revision, cast(body as blob) from calendar_events where uid = ?", (uid,)
+                ).fetchone()
+                problem = None if row is None else self._read(uid, *row)
+                if isinstance(problem, Problem):
+                    found.append(problem)
+                else:
+                    self._unread.discard(uid)
+        return found
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event: everything is kept as it is."""
@@ -206,13 +244,32 @@ class SqliteStorage:
         return found, str(rows[-1][0] if rows else position)
 
     def problems(self) -> list[Problem]:
-        """None: what a SQLite file holds was written here."""
-        return []
+        """The rows that hold no JSON, and those that were met here and couldn't be read for another reason.
+
+        Not every body is read for this: there may be many.
+        """
+        with self._lock:
+            rows = self._connection.execute("select uid from calendar_events where not json_valid(body)").fetchall()
+            return self._problems(sorted({uid for (uid,) in rows} | self._unread))
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._connection.close()
+
+
+def check_folder(path: str | Path) -> None:
+    """Refuse a file in a folder that isn't there: a misspelt path would be a new, empty calendar.
+
+    Raises:
+        StoreError: The folder isn't there.
+    """
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise StoreError(
+            f"there is no folder {str(folder)!r} for the calendar file {Path(path).name!r}",
+            hint="correct the path, or make the folder first",
+        )
 
 
 def _text(moment: datetime) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from hotplug.catalog.calendar.records import EventRecord
 
-__all__ = ["CalendarEntry", "Problem", "Storage", "Tombstone"]
+__all__ = ["CalendarEntry", "Problem", "Storage", "Tombstone", "listed"]
 
 T = TypeVar("T")
 
@@ -45,6 +45,20 @@ class Problem:
 
     place: str
     reason: str
+    calendar: str
+    hides: bool = True
+    """Whether it may be an event that nothing else tells of; a second copy of one isn't."""
+
+    def __str__(self) -> str:
+        said = "can't be read" if self.hides else "isn't shown"
+        return f"{self.place} {said}: {self.reason}; it is left as it is"
+
+
+def listed(problems: Sequence[Problem], most: int = 20) -> list[str]:
+    """A sentence for each problem, and one for those beyond `most`."""
+    more = len(problems) - most
+    rest = [f"{more} more can't be read"] if more > 0 else []
+    return [*map(str, problems[:most]), *rest]
 
 
 class Storage(Protocol):
@@ -73,8 +87,17 @@ class Storage(Protocol):
         """Whether an event of this uid was deleted here."""
         ...
 
-    def select(self, start: datetime, end: datetime, calendar: str | None) -> Iterable[EventRecord]:
-        """At least the events that may overlap `[start, end)` in any zone, of one calendar or of all."""
+    def select(
+        self, start: datetime, end: datetime, calendar: str | None
+    ) -> tuple[Sequence[EventRecord], Sequence[Problem]]:
+        """At least the events that may overlap `[start, end)` in any zone, of one calendar or of all.
+
+        And what there couldn't be read while looking for them.
+        """
+        ...
+
+    def unread(self, uid: str) -> Sequence[Problem]:
+        """What an event of this uid may be in though `read` does not find it; absent it is only if this is empty."""
         ...
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
