@@ -241,3 +241,18 @@ def test_a_name_that_stands_twice_in_the_arguments_is_refused(run: Run) -> None:
     ran = run("call", "sqlite:///cal.db", "calendar.calendars", "--args", args, "--json")
     assert ran.code == 2
     assert "'title' stands in one object twice" in ran.error["message"]
+
+
+def test_what_could_not_be_read_is_told_beside_the_result(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "calendar").mkdir()
+    (tmp_path / "calendar" / "broken.ics").write_bytes(b"\xff")
+    words = ("calendar.search", "from=2026-01-01T00:00:00Z", "to=2027-01-01T00:00:00Z")
+
+    ran = run("call", f"folder:{tmp_path}", *words)
+    assert ran.code == 0
+    assert "broken.ics" in ran.err
+    assert json.loads(ran.out) == {"events": []}
+
+    ran = run("call", f"folder:{tmp_path}", *words, "--json")
+    assert ran.err == ""
+    assert "broken.ics" in json.loads(ran.out)["notes"][0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
@@ -15,7 +15,7 @@ from hotplug.cli.command import command, group
 from hotplug.cli.deadline import Deadline, within
 from hotplug.cli.lookup import Found, find_profile, known_profiles
 from hotplug.cli.output import Format, Output
-from hotplug.cli.printing import cut, did_you_mean
+from hotplug.cli.printing import cut, did_you_mean, printable
 from hotplug.cli.targets import AfterDashes, Given, Launching, given
 from hotplug.errors import ConfigError, NotFound, Unavailable
 
@@ -123,7 +123,7 @@ def _profile(out: Output, part: str, named: str | None) -> Found:
 
 async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> None:
     from hotplug.cli.call_arguments import arguments_of
-    from hotplug.connect import Link, link_of
+    from hotplug.connect import link_of
     from hotplug.door import connect
 
     profile = found.profile
@@ -131,25 +131,35 @@ async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> No
     if wanted.name.partition(".")[0] != "connection":
         _known_part(wanted.name, found, known)
     projection = wanted.projection or server.projection
-    options: dict[str, Any] = {**server.session, **({"start_timeout": wanted.limit} if wanted.limit else {})}
+    notes: list[str] = []
+
+    def noted(_: str, note: str) -> None:
+        notes.append(note)
+
+    options: dict[str, Any] = {"on_note": noted, **server.session}
+    if wanted.limit:
+        options["start_timeout"] = wanted.limit
     async with AsyncExitStack() as stack:
         opening = stack.enter_async_context(connect(profile, server.target, projection=projection, **options))
         connection = await within(wanted.limit, opening, server.label)
         link = link_of(connection)
         part = _known_part(wanted.name, found, link.spoken.known)
         arguments = arguments_of(wanted.words, wanted.args, part.input.schema, what=part.name)
-        called = replace(
-            link.options,
+        called = link.with_options(
             key=wanted.key,
             timeout=wanted.limit,
             authorized=(found.definition.member(part.name),) if wanted.authorised else (),
         )
         via = _via(link, found.definition.name)
         out.used(f"called: {part.name} of {link.channel.target}, {via}")
-        result = await Link(link.channel, link.spoken, called).call_wire(part, arguments)
-    _answer(
-        out, server, {"part": part.name, "profile": f"{link.spoken.profile} {link.spoken.version}", "via": via}, result
-    )
+        result = await called.call_wire(part, arguments)
+    profile_said = f"{link.spoken.profile} {link.spoken.version}"
+    told: dict[str, Any] = {"part": part.name, "profile": profile_said, "via": via}
+    if notes and out.format is not Format.TEXT:
+        told["notes"] = notes
+    for note in notes if out.format is Format.TEXT else ():
+        out.note(f"note: {printable(note)}")
+    _answer(out, server, told, result)
 
 
 def _known_part(name: str, found: Found, known: Mapping[str, Part]) -> Part:
