@@ -74,6 +74,10 @@ class Window:
     closed: WindowClosed | None = None
 
 
+Done: TypeAlias = Callable[["Mapping[str, Any] | None", "BaseException | None"], None]
+Listener: TypeAlias = Callable[[Part, "Mapping[str, Any]"], "Done | None"]
+"""Is told of each call as it is made, and by what it gives back, of its result or its failure."""
+
 OnNote: TypeAlias = Callable[[str, str], None]
 """Gets the part and a sentence that its server says besides a result: what it couldn't read, what it took for what."""
 
@@ -97,19 +101,24 @@ class Link:
         *,
         vault: Secrets | None = None,
         on_note: OnNote | None = None,
+        listeners: list[Listener] | None = None,
     ) -> None:
         self.channel = channel
         self.spoken = spoken
         self.options = options or Options()
         self.vault: Secrets = vault or NoSecrets()
         self.on_note: OnNote = on_note or _log_note
+        self.listeners: list[Listener] = [] if listeners is None else listeners
+        """Told of every call through this connection, with whatever options it is made."""
 
     def with_options(self, **options: Any) -> Link:
         """The same link with other options for its calls."""
         return self._like(self.spoken, replace(self.options, **options))
 
     def _like(self, spoken: Spoken, options: Options) -> Link:
-        return Link(self.channel, spoken, options, vault=self.vault, on_note=self.on_note)
+        return Link(
+            self.channel, spoken, options, vault=self.vault, on_note=self.on_note, listeners=self.listeners
+        )
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)
@@ -130,6 +139,20 @@ class Link:
 
     async def call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call a part with its arguments in wire form; the structured content comes back."""
+        heard = [done for one in tuple(self.listeners) if (done := one(part, arguments)) is not None]
+        if not heard:
+            return await self._call_wire(part, arguments)
+        try:
+            content = await self._call_wire(part, arguments)
+        except BaseException as error:
+            for done in heard:
+                done(None, error)
+            raise
+        for done in heard:
+            done(content, None)
+        return content
+
+    async def _call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         way = self.spoken.way(part.name)
         if way is None:
             if part.name in self.spoken.known:
