@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import anyio
 
 from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
 from hotplug.connect.channel import Channel, Reply
+from hotplug.connect.masking import Masker
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets
 from hotplug.connect.spoken import Spoken
 from hotplug.errors import (
@@ -86,6 +87,27 @@ def _log_note(part: str, note: str) -> None:
     _log.info("%s: %s", part, note)
 
 
+class Masks:
+    """The values that went into sensitive fields, so that they can be kept out of what is recorded."""
+
+    def __init__(self) -> None:
+        self._certain: set[str] = set()
+        self._given: set[str] = set()
+        self._masker: Masker | None = None
+
+    def add(self, value: str, *, certain: bool) -> None:
+        """Remember a value: a secret for certain, or what a caller gave in plain, which may be any word."""
+        kept = self._certain if certain else self._given
+        if value not in kept:
+            kept.add(value)
+            self._masker = None
+
+    def __call__(self, text: str) -> str:
+        if self._masker is None:
+            self._masker = Masker(self._certain, self._given)
+        return self._masker(text)
+
+
 class Link:
     """What a typed client calls through: names, keys, retries and errors.
 
@@ -102,6 +124,9 @@ class Link:
         vault: Secrets | None = None,
         on_note: OnNote | None = None,
         listeners: list[Listener] | None = None,
+        witnesses: tuple[Any, ...] = (),
+        shown: Masks | None = None,
+        recordings: list[Any] | None = None,
     ) -> None:
         self.channel = channel
         self.spoken = spoken
@@ -110,6 +135,11 @@ class Link:
         self.on_note: OnNote = on_note or _log_note
         self.listeners: list[Listener] = [] if listeners is None else listeners
         """Told of every call through this connection, with whatever options it is made."""
+        self.witnesses = witnesses
+        """What looks besides, in the windows of this connection."""
+        self._masks = shown or Masks()
+        self.recordings: list[Any] = [] if recordings is None else recordings
+        """Takes the run of each window."""
 
     def with_options(self, **options: Any) -> Link:
         """The same link with other options for its calls."""
@@ -117,8 +147,20 @@ class Link:
 
     def _like(self, spoken: Spoken, options: Options) -> Link:
         return Link(
-            self.channel, spoken, options, vault=self.vault, on_note=self.on_note, listeners=self.listeners
+            self.channel,
+            spoken,
+            options,
+            vault=self.vault,
+            on_note=self.on_note,
+            listeners=self.listeners,
+            witnesses=self.witnesses,
+            shown=self._masks,
+            recordings=self.recordings,
         )
+
+    def mask(self, text: str) -> str:
+        """A text without the values that went into sensitive fields through this connection."""
+        return self._masks(text)
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)
@@ -197,10 +239,14 @@ class Link:
             members = cast("Mapping[str, Any]", value)
             if name in part.sensitive and set(members) == {"secret"}:
                 to = Destination(server=self.channel.target, member=part.name)
-                return (await self.vault.get(str(members["secret"]), to)).reveal()
+                value = (await self.vault.get(str(members["secret"]), to)).reveal()
+                self._masks.add(value, certain=True)
+                return value
             return {key: await self._with_secrets(part, item, key) for key, item in members.items()}
         if isinstance(value, list):
             return [await self._with_secrets(part, item, name) for item in cast("list[Any]", value)]
+        if isinstance(value, str) and name in part.sensitive:
+            self._masks.add(value, certain=False)
         return value
 
     def _pass_on(self, part: str, reply: Reply) -> None:
@@ -296,6 +342,38 @@ class Link:
                 object.__setattr__(window, "closed", WindowClosed.model_validate(closed))
 
         return opened()
+
+    def claims(self, within: Any, quiet: Any) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.window import ClaimWindow
+
+        return ClaimWindow(self, within=within, quiet=quiet)
+
+    def claim(
+        self, statement: str, conditions: Sequence[Any], within: Any, quiet: Any
+    ) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.window import claiming
+
+        return claiming(self, statement, conditions, within=within, quiet=quiet)
+
+    def with_witness(self, client: Any, witnesses: Sequence[Any]) -> Any:
+        other = copy(client)
+        link = other._caller = self._like(self.spoken, self.options)
+        link.witnesses = (*self.witnesses, *witnesses)
+        return other
+
+    def recorded(self) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.recording import Recording
+
+        @asynccontextmanager
+        async def recording() -> AsyncGenerator[Recording, None]:
+            made = Recording()
+            self.recordings.append(made)
+            try:
+                yield made
+            finally:
+                self.recordings.remove(made)
+
+        return recording()
 
 
 def _content(name: str, reply: Reply) -> Mapping[str, Any]:

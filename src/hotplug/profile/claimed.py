@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Literal, Protocol
 
-__all__ = ["ClaimWindow", "Claimed", "Claiming", "Judged"]
+__all__ = ["ClaimWindow", "Claimed", "Judged"]
 
 
 class Judged(Protocol):
@@ -67,10 +66,6 @@ class Claimed(Protocol):
     def run(self) -> Any:
         """The window as a document of its own: `hotplug.evidence.VerificationRun`."""
         ...
-
-
-class Claiming(AbstractAsyncContextManager[Claimed], Protocol):  # pyright: ignore[reportGeneralTypeIssues]
-    """A claim about to be written down: `async with app.claim(...) as claim`."""
 
 
 class ClaimWindow(Protocol):

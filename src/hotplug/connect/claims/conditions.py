@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from hotplug.errors import InvalidArgument
 from hotplug.evidence import Absent, Count, Measure, Observation, Present, Reader, Reading, read_predicate, render
 from hotplug.profile.senses import SENSES
-from hotplug.profile.summaries import Pattern, summary_fault
+from hotplug.profile.summaries import Pattern
 
 __all__ = [
     "Condition",
@@ -66,9 +66,10 @@ class Selector:
                 f"{self.sense!r} is no sense", hint=f"one of {', '.join(SENSES)}, or one that begins with x-"
             )
         if self.summary is not None:
-            if fault := summary_fault(self.sense, self.summary, pattern=True):
-                raise InvalidArgument(f"{self.sense}({self.summary!r}) can never be seen: {fault}")
-            Pattern.parse(self.sense, self.summary)
+            try:
+                Pattern.parse(self.sense, self.summary)
+            except ValueError as error:
+                raise InvalidArgument(f"{self.sense}({self.summary!r}) can never be seen: {error}") from None
 
     def containing(self, text: str) -> Selector:
         """Only those whose value holds this text; it can't say that two values are equal."""
@@ -203,7 +204,9 @@ class Constraint:
 
 
 def constraint(statement: str, condition: Condition, *, severity: Severity = "blocking") -> Constraint:
-    """Something that must hold throughout a window: `constraint("no payment twice", net("POST /payments 2xx").at_most(1))`.
+    """Something that must hold throughout a window.
+
+    `constraint("no payment twice", net("POST /payments 2xx").at_most(1))`
 
     Args:
         severity: `blocking` makes the run fail where it is violated; `advisory` is only recorded.
@@ -284,7 +287,8 @@ def _read_ours(predicate: object, actions: Collection[str]) -> Reading | None:
     if select is None:
         return None
     # The protocol's own reading checks op, value and tolerance; the channel is one that any match may name.
-    plain = {**body, "kind": kind.removeprefix(_OURS), "match": {"channel": match_.get("channel")}}
+    named = cast("Mapping[str, Any]", match_).get("channel")
+    plain: dict[str, Any] = {**body, "kind": kind.removeprefix(_OURS), "match": {"channel": named}}
     found = read_predicate(plain)
     match found:
         case Count() | Present() | Absent() | Measure():
@@ -302,7 +306,10 @@ def _selection(match_: Mapping[str, Any], actions: Collection[str]) -> Callable[
     if text is not None:
         if not isinstance(text, str) or not text or not isinstance(sense_, str):
             return None
-        pattern = Pattern.parse(sense_, text)
+        try:
+            pattern = Pattern.parse(sense_, text)
+        except ValueError:
+            return None
     if contains is not None and (not isinstance(contains, str) or not contains or pattern is None):
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hotplug.connect.claims.conditions import Selector
-from hotplug.evidence import Witness
+from hotplug.evidence.witness import Witness
 
 __all__ = ["Looking"]
 

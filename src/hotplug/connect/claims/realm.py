@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, cast
 
+import anyio
+
 from hotplug.catalog.connection import Connection
 from hotplug.connect.claims.translation import descriptor, refusal_reason, surface_of, trust
 from hotplug.connect.client import Link
@@ -60,12 +62,10 @@ class Realm:
 
     Args:
         link: The connection.
-        definition: The profile that it speaks.
         window: The id of the window, in which its observations stand.
     """
 
     link: Link
-    definition: Definition
     window: str
     identity: SubjectRef = field(init=False)
     channels: tuple[ChannelDescriptor, ...] = ()
@@ -73,6 +73,10 @@ class Realm:
     receipts: list[ActionReceipt] = field(default_factory=list[ActionReceipt])
     lost: str | None = None
     """Why it can't be seen any more, once it can't."""
+    replaced: bool = False
+    """Whether that is because another instance stands there now."""
+    acted: float | None = None
+    """When the last operation was answered, on the event loop's clock."""
     unknown: list[str] = field(default_factory=list[str])
     """Operations of which nobody knows whether they were, or still will be, done."""
     under_way: int = 0
@@ -83,6 +87,10 @@ class Realm:
     _mute: list[str] = field(default_factory=list[str])
     _looked_after: int = 0
     _seen: list[Observation] = field(default_factory=list[Observation])
+
+    @property
+    def _definition(self) -> Definition:
+        return self.link.spoken.definition
 
     async def open(self, budget_ms: int) -> None:
         """Ask what is there, and open the window before anything is done."""
@@ -99,7 +107,7 @@ class Realm:
         self._watched = tuple(sorted(worths))
         self.channels = tuple(descriptor(name, worth) for name, worth in sorted(worths.items()))
         self.identity = SubjectRef(
-            surface=surface_of(self.definition),
+            surface=surface_of(self._definition),
             instance=self._instance(described),
             locator=self.link.channel.target,
         )
@@ -111,7 +119,7 @@ class Realm:
     def _senses(self, described: Mapping[str, Any]) -> dict[str, Sense]:
         """What it watches: as it says itself, else as it declares, else what the profile's events have."""
         declared = dict(self.link.spoken.declaration.senses)
-        for one in reversed(self.definition.lineage()):
+        for one in reversed([*self._definition.lineage()]):
             declared = {**one.senses, **declared}
         said = described.get("senses")
         if isinstance(said, Mapping):
@@ -121,7 +129,7 @@ class Realm:
         elif self.link.spoken.declaration.senses:
             names = [*self.link.spoken.declaration.senses]
         elif self.link.spoken.way("connection.events") is not None:
-            events = [part for part in self.definition.all_parts.values() if part.kind == "event"]
+            events = [part for part in self._definition.all_parts.values() if part.kind == "event"]
             names = [part.flags.sense for part in events if part.flags.sense]
         else:
             names = []
@@ -132,13 +140,13 @@ class Realm:
     def _looks(self) -> Iterator[Part]:
         """The reads that follow an effectful operation and need no arguments."""
         for part in self.link.spoken.known.values():
-            if part.kind == "read" and part.flags.look == "effect" and not part.input.schema.get("required"):
-                if self.link.spoken.way(part.name) is not None:
-                    yield part
+            looks = part.kind == "read" and part.flags.look == "effect" and not part.input.schema.get("required")
+            if looks and self.link.spoken.way(part.name) is not None:
+                yield part
 
     async def before(self) -> tuple[Observation, ...]:
         """Facts as they stood when the window was opened."""
-        return tuple([one async for one in self._look()])
+        return tuple(await self._look())
 
     async def observe(self) -> tuple[Observation, ...]:
         """Everything seen so far; a connection that is gone is remembered as lost, and raises nothing."""
@@ -147,9 +155,9 @@ class Realm:
                 await self._events()
                 if len(self.receipts) > self._looked_after:
                     self._looked_after = len(self.receipts)
-                    found = [one async for one in self._look()]
+                    found = await self._look()
                     # A later look stands in the place of an earlier one: a fact is what holds now.
-                    self._seen = [one for one in self._seen if not one.id.startswith("look:")] + found
+                    self._seen = [one for one in self._seen if "/look:" not in one.id] + found
             except HotplugError as error:
                 self.lost = str(error)
         return tuple(self._seen)
@@ -169,7 +177,7 @@ class Realm:
 
     def _observed(self, record: Mapping[str, Any]) -> Observation:
         body: dict[str, Any] = {
-            "id": str(record["id"]),
+            "id": f"{self.window}/{record['id']}",
             "window": self.window,
             "channel": record["sense"],
             "at": _ms(str(record["at"])),
@@ -180,14 +188,21 @@ class Realm:
             body["actionId"] = record["actionId"]
         return Observation.read(body)
 
-    async def _look(self) -> Any:
+    async def _look(self) -> list[Observation]:
+        found: list[Observation] = []
         for part in self._looks():
             content = await self.link.call_wire(part, {})
             sense = part.flags.sense or "state"
             at = now_ms()
             for index, summary in enumerate(_summaries(part, sense, content)):
-                body = {"id": f"look:{part.name}:{index}", "window": self.window, "channel": sense, "at": at}
-                yield Observation.read({**body, "value": content, "summary": summary})
+                body = {
+                    "id": f"{self.window}/look:{part.name}:{index}",
+                    "window": self.window,
+                    "channel": sense,
+                    "at": at,
+                }
+                found.append(Observation.read({**body, "value": content, "summary": summary}))
+        return found
 
     def _listen(self, part: Part, arguments: Mapping[str, Any]) -> Any:
         """Take down an operation as it is sent, and what came of it."""
@@ -196,10 +211,11 @@ class Realm:
         number, at = len(self.actions) + 1, now_ms()
         self.under_way += 1
         # The place in the list is taken now: actions stand in the order in which they were sent.
-        self.actions.append(Action(id=f"act_{number}", actor=_ACTOR, capability=part.name, at=at))
+        self.actions.append(Action(id=f"{self.window}.act{number}", actor=_ACTOR, capability=part.name, at=at))
 
         def done(content: Mapping[str, Any] | None, error: BaseException | None) -> None:
             self.under_way -= 1
+            self.acted = anyio.current_time()
             receipt = cast("Mapping[str, Any]", (content or {}).get("receipt") or {})
             action = self.actions[number - 1]
             if receipt.get("actionId"):
@@ -252,6 +268,7 @@ class Realm:
         await self._events()
         described = await self.link.describe()
         if (instance := self._instance(described)) != self.identity.instance:
+            self.replaced = True
             raise HotplugError(f"what stood behind the connection was replaced: {instance} is another instance")
         closed = cast("CloseCondition", body["closedBy"])
         coverage = cast("Mapping[str, Any]", body["coverage"])
@@ -312,7 +329,9 @@ def _summaries(part: Part, sense: str, content: Mapping[str, Any]) -> list[str]:
 
 
 def _spot(kind: Any, channel: str | None, detail: str) -> BlindSpot:
-    return BlindSpot.read({"kind": kind, "detail": detail, "impeaching": False} | ({"channel": channel} if channel else {}))
+    return BlindSpot.read(
+        {"kind": kind, "detail": detail, "impeaching": False} | ({"channel": channel} if channel else {})
+    )
 
 
 def _ms(text: str) -> int:

@@ -5,11 +5,11 @@ On by default, and not to be turned off. Source: Open Verification Protocol 1, s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from hotplug.connect.masking import Masker, mask_url
+from hotplug.connect.masking import mask_url
 from hotplug.evidence import Observation
 from hotplug.profile.fields import wire_name
 from hotplug.profile.summaries import REDACTED, credential_name
@@ -18,17 +18,18 @@ __all__ = ["Redactor"]
 
 _DEEPEST: Final = 64
 
+
 @dataclass
 class Redactor:
     """Redacts values and counts what it redacted.
 
     Args:
         sensitive: Names of fields whose values never show: those that the profile marks, beside credential-like names.
-        masker: Replaces values that are known to be secret, wherever they stand and however they are encoded.
+        mask: Replaces values that are known to be secret, wherever they stand and however they are encoded.
     """
 
     sensitive: Collection[str] = ()
-    masker: Masker = field(default_factory=Masker)
+    mask: Callable[[str], str] = str
     found: dict[str, int] = field(default_factory=dict[str, int])
     """How many values were redacted, by channel."""
 
@@ -47,7 +48,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """A text without known secrets."""
-        return self.masker(text)
+        return self.mask(text)
 
     def _value(self, value: Any, counted: _Count, depth: int) -> Any:
         if depth > _DEEPEST:
@@ -83,7 +84,7 @@ class Redactor:
         return REDACTED
 
     def _text(self, text: str, counted: _Count) -> str:
-        shown = self.masker(text)
+        shown = self.mask(text)
         if "://" in shown and "\n" not in shown:
             shown = " ".join(mask_url(word) if "://" in word else word for word in shown.split(" "))
         if shown != text:
