@@ -61,7 +61,9 @@ def test_a_program_is_emitted_exactly_where_it_typechecks(steps: list[Call]) -> 
 
 
 def test_a_program_is_portable_where_nothing_is_missing() -> None:
-    found = portable_across([Call("order.place", ("net",))], {"shop": REALM, "till": RealmSurface(("order.place",), ())})
+    found = portable_across(
+        [Call("order.place", ("net",))], {"shop": REALM, "till": RealmSurface(("order.place",), ())}
+    )
     assert found["shop"].portable
     assert found["shop"].missing == ()
     assert not found["till"].portable
