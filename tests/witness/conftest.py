@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import anyio
@@ -48,13 +48,17 @@ class Watched:
 
 
 @pytest.fixture
-def watch() -> Callable[[Witness], Any]:
+async def watch() -> AsyncGenerator[Callable[[Witness], Any]]:
     """Opens a window of a witness."""
+    used: list[Witness] = []
 
     async def opened(witness: Witness) -> Watched:
+        used.append(witness)
         return Watched(witness, await witness.open_window(5_000))
 
-    return opened
+    yield opened
+    for witness in used:
+        await witness.aclose()
 
 
 @pytest.fixture
@@ -78,7 +82,3 @@ def until() -> Callable[..., Any]:
 async def server() -> AsyncGenerator[PostgresServer]:
     async with postgres(database="shop") as running:
         yield running
-
-
-def said(spots: Iterable[BlindSpot]) -> str:
-    return "\n".join(one.detail for one in spots)

@@ -170,6 +170,11 @@ class Watching(Witness):
         del session
         return "ack"
 
+    async def _settle(self, session: Session) -> bool:
+        """Wait before the last look until nothing more is to come; whether it came to that."""
+        del session
+        return True
+
     def _let_go(self, session: Session) -> None:
         """Let go of what a window holds open."""
         del session
@@ -216,13 +221,15 @@ class Watching(Witness):
     async def close_window(self, window: Window) -> Window:
         """Look for the last time, and close."""
         session = self._session(window)
+        settled = session.window.closed_at is not None or await self._settle(session)
         async with self._lock:
             if session.window.closed_at is None:
                 await self._look_again(session)
+                given_up = session.failed or not settled
                 session.window = session.window.model_copy(
                     update={
                         "closed_at": max(now(), window.opened_at),
-                        "closed_by": "budget-exhausted" if session.failed else self._closed_by(session),
+                        "closed_by": "budget-exhausted" if given_up else self._closed_by(session),
                     }
                 )
                 self._let_go(session)
