@@ -2,6 +2,7 @@
 
 from hotplug.witness.access_log import HttpLog
 from hotplug.witness.calendar import CalDavWitness, FolderWitness, SqliteWitness, times_of
+from hotplug.witness.folder import Folder
 from hotplug.witness.sql import SqlQuery
 
-__all__ = ["CalDavWitness", "FolderWitness", "HttpLog", "SqlQuery", "SqliteWitness", "times_of"]
+__all__ = ["CalDavWitness", "Folder", "FolderWitness", "HttpLog", "SqlQuery", "SqliteWitness", "times_of"]
