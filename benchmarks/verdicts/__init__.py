@@ -1,0 +1,1 @@
+"""Verdicts over planted defects: does Hotplug say what really happened; `python -m benchmarks.verdicts`, docs/verdicts.md."""

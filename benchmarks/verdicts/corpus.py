@@ -1,0 +1,12 @@
+"""All cases."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from benchmarks.verdicts.case import Case
+from benchmarks.verdicts.shop_cases import SHOP_CASES
+
+__all__ = ["CASES"]
+
+CASES: Final[tuple[Case, ...]] = (*SHOP_CASES,)
