@@ -72,7 +72,7 @@ async def _play_all(cases: Sequence[Case], verbose: bool) -> tuple[list[Judged],
 def _tell(case: Case, judged: Judged) -> None:
     answers = ", ".join(f"{name} {answer}" for name, answer in judged.answers.items())
     print(f"{case.name} [{case.kind}]: truth {judged.truth}; {answers}", flush=True)
-    wrong = (judged.answers["hotplug"] == "yes") != judged.truth
+    wrong = judged.answers["hotplug"] != ("yes" if judged.truth else "no")
     for line in judged.details if wrong else ():
         print(f"    {line}", flush=True)
 
