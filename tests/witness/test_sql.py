@@ -102,11 +102,16 @@ async def test_more_rows_than_the_limit_are_said_and_nothing_is_guessed(shop: Sh
     at = await watch(SqlQuery(shop.url, query=query, kind="orders", limit=2))
     assert await at.gaps() == []
     shop("insert into orders values (1, 'a', '')")
-    assert await at.seen() == []
+    assert await at.seen() == ["orders 1 created"]
     assert await at.gaps() == [("buffer-truncated", "state")]
     shop("delete from orders where id = 1")
-    assert await at.seen() == []
+    assert await at.seen() == ["orders 1 created", "orders 1 deleted"]
     assert await at.gaps() == []
+    shop("insert into orders values (0, 'z', ''), (1, 'a', '')")
+    at = await watch(SqlQuery(shop.url, query=query, kind="orders", limit=2))
+    shop("delete from orders where id = 0")
+    assert await at.seen() == []
+    assert await at.gaps() == [("buffer-truncated", "state"), ("buffer-truncated", "state")]
 
 
 async def test_a_file_that_is_not_there_is_a_blind_spot_and_is_not_made(

@@ -34,24 +34,24 @@ class Thing:
     value: Any = None
 
 
-def _nothing_hidden(ref: str) -> bool:
-    del ref
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Look:
     """What one look saw.
 
     Args:
-        hidden: Whether a thing of this ref could have been there unseen: then its absence says nothing.
+        hidden: Whether a thing of this ref could have been there unseen: then its absence says nothing. None where
+            everything was seen.
         spots: What the look could not see.
     """
 
     things: tuple[Thing, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     spots: tuple[BlindSpot, ...] = ()
-    hidden: Callable[[str], bool] = _nothing_hidden
+    hidden: Callable[[str], bool] | None = None
+
+    def hides(self, ref: str) -> bool:
+        """Whether a thing of this ref could have been there unseen."""
+        return self.hidden is not None and self.hidden(ref)
 
 
 def _by_ref(things: Iterable[Thing]) -> dict[tuple[str, str], list[Thing]]:
@@ -71,9 +71,11 @@ def changes(before: Look, after: Look) -> Iterator[tuple[Thing, str]]:
             if first is not None and last is not None and first != last:
                 yield now[0], "updated"
             continue
-        if before.hidden(key[1]) or after.hidden(key[1]):
-            continue
         gone, come = _unpaired(was, now), _unpaired(now, was)
+        # What comes may have been there unseen, what is gone may be there unseen.
+        unsure = (before.hides(key[1]) and come) or (after.hides(key[1]) and gone)
+        if unsure:
+            continue
         paired = min(len(gone), len(come))
         yield from ((thing, "updated") for thing in come[:paired] if thing.fingerprint is not None)
         yield from ((thing, "created") for thing in come[paired:])
@@ -95,12 +97,14 @@ def _unpaired(these: list[Thing], those: list[Thing]) -> list[Thing]:
 def merged(before: Look, after: Look) -> Look:
     """What is known after the second look: things that it couldn't see stay as they were."""
     here = {(thing.kind, thing.ref) for thing in after.things}
-    carried = tuple(thing for thing in before.things if (thing.kind, thing.ref) not in here and after.hidden(thing.ref))
+    carried = tuple(thing for thing in before.things if (thing.kind, thing.ref) not in here and after.hides(thing.ref))
     unread = {(thing.kind, thing.ref): thing for thing in before.things}
     things = tuple(
         unread.get((thing.kind, thing.ref), thing) if thing.fingerprint is None else thing for thing in after.things
     )
-    return Look((*things, *carried), after.facts, after.spots, after.hidden)
+    # What a whole look showed to be absent stays known as absent until then.
+    hidden = None if after.hidden is None else before.hidden
+    return Look((*things, *carried), after.facts, after.spots, hidden)
 
 
 class Comparing(Watching):

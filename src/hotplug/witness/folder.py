@@ -88,7 +88,7 @@ class Folder(Comparing):
                 said = f"{file.path} can't be read: {error.strerror or error}"
                 spots.append(spot("channel-unobserved", self.channel, said))
             things.append(Thing("file", file.path, digest, _shown(file, digest)))
-        return Look(tuple(things), {}, tuple(spots), tree.hides)
+        return Look(tuple(things), {}, tuple(spots), tree.hides if tree.unread or tree.is_cut else None)
 
     def _digest(self, file: FoundFile) -> str:
         seen = file.stat
