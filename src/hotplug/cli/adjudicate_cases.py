@@ -144,7 +144,8 @@ def _lines(text: str) -> tuple[Case, ...] | None:
 def _case(value: Any, name: str) -> Case:
     if not isinstance(value, dict):
         return Case(name, None, value, "is no case: a case is a JSON object with `input`")
-    given = cast("dict[str, Any]", value).get("id")
+    ambiguous = isinstance(value, _Twice) and value.member == "id"
+    given = None if ambiguous else cast("dict[str, Any]", value).get("id")
     if isinstance(given, str) and not _SURROGATE.search(given):
         return Case(repr(given), given, value)
     if isinstance(given, int) and not isinstance(given, bool):
