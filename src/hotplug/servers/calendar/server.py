@@ -51,6 +51,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
 
     title = "calendar"
     instance = "calendar"
+    emits = frozenset({"calendar.event.changed"})
     commits_with_store = False
 
     def __init__(self, storage: Storage) -> None:
