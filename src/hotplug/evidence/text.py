@@ -120,7 +120,8 @@ def evidence_line(item: Evidence) -> str:
 def spot_line(spot: BlindSpot) -> str:
     """A gap in sight: where, what kind, why, and how to see more."""
     remedy = f"; to see more: {spot.remedy}" if spot.remedy else ""
-    return f"{spot.channel or 'somewhere'}  {spot.kind}: {spot.detail}{remedy}"
+    where = f"{spot.channel}  " if spot.channel else ""
+    return f"{where}{spot.kind}: {spot.detail}{remedy}"
 
 
 def _block(label: str, texts: Iterable[str], limit: int, width: int | None) -> Iterator[str]:
