@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from benchmarks.verdicts.calendar_cases import CALENDAR_CASES
 from benchmarks.verdicts.case import Case
 from benchmarks.verdicts.shop_cases import SHOP_CASES
 
 __all__ = ["CASES"]
 
-CASES: Final[tuple[Case, ...]] = (*SHOP_CASES,)
+CASES: Final[tuple[Case, ...]] = (*SHOP_CASES, *CALENDAR_CASES)

@@ -257,3 +257,18 @@ def test_a_format_that_is_none_is_refused(arguments: tuple[Any, ...], message: s
     form, *fields = arguments
     with pytest.raises(ConfigError, match=message):
         HttpLog("access.log", form, fields=fields[0] if fields else None)
+
+
+@pytest.mark.parametrize("first", ["", POST])
+async def test_a_truncation_that_left_the_size_as_it_was_is_a_gap(
+    server: Server, watch: Callable[..., Any], first: str
+) -> None:
+    server.write(first)
+    at = await watch(HttpLog(server.path))
+    size = server.path.stat().st_size
+    os.utime(server.path, ns=(0, 0))
+    assert await at.seen() == []
+    server.write(POST)
+    os.truncate(server.path, size)
+    assert await at.seen() == []
+    assert [gap.kind for gap in (await at.gaps())] == ["buffer-truncated"]

@@ -26,6 +26,7 @@ _CHUNK: Final = 1 << 20
 _LONGEST_LINE: Final = 1 << 20
 _SAMPLE: Final = 512
 """Bytes before the place reached; they tell whether the file is still the same."""
+_WRITE_SECONDS: Final = 0.005
 _CLOCK_STEP_NS: Final = 20_000_000
 """A file's time may lag behind the clock by this much."""
 
@@ -38,6 +39,7 @@ class _Tail:
         part: What stands after the last line break.
         skips: Whether what comes up to the next line break belongs to a line that isn't read.
         sample: The bytes just before `offset`.
+        written: The file's time after the last look, in which it was read to its end; None before one.
     """
 
     file: io.FileIO
@@ -45,6 +47,7 @@ class _Tail:
     skips: bool = False
     part: bytes = b""
     sample: bytes = b""
+    written: int | None = None
 
     @property
     def id(self) -> tuple[int, int]:
@@ -130,7 +133,8 @@ class HttpLog(Watching):
     def _open(self) -> _Place:
         looked = time.time_ns()
         tail = _Tail(self._file())
-        tail.offset = os.fstat(tail.file.fileno()).st_size
+        found = os.fstat(tail.file.fileno())
+        tail.offset, tail.written = found.st_size, found.st_mtime_ns
         _sample(tail)
         # A line that was begun before the opening is of a request that had ended before.
         tail.skips = bool(tail.sample) and not tail.sample.endswith(b"\n")
@@ -221,8 +225,23 @@ class HttpLog(Watching):
         if is_shorter or os.pread(number, len(tail.sample), tail.offset - len(tail.sample)) != tail.sample:
             place.lost.append("it was truncated: lines written just before that may be lost")
             tail.offset, tail.part, tail.sample, tail.skips = 0, b"", b"", False
+            tail.written = None
+        before = tail.offset
+        found = self._grown(place, tail)
+        if tail.written not in (None, os.fstat(number).st_mtime_ns) and tail.offset == before:
+            # A write under way shows in the time first and in the size next.
+            time.sleep(_WRITE_SECONDS)
+            found = self._grown(place, tail)
+            if tail.offset == before:
+                place.lost.append("it was written to and has not grown: it may have been truncated, with lines lost")
+        tail.written = os.fstat(number).st_mtime_ns
+        _sample(tail)
+        return found
+
+    def _grown(self, place: _Place, tail: _Tail) -> list[Exchange]:
+        """Read to the end of the file."""
         found: list[Exchange] = []
-        while chunk := os.pread(number, _CHUNK, tail.offset):
+        while chunk := os.pread(tail.file.fileno(), _CHUNK, tail.offset):
             tail.offset += len(chunk)
             *lines, tail.part = (tail.part + chunk).split(b"\n")
             for line in lines:
@@ -233,7 +252,6 @@ class HttpLog(Watching):
             if len(tail.part) > _LONGEST_LINE:
                 self._bad(place, tail.part, "the line is too long")
                 tail.part, tail.skips = b"", True
-        _sample(tail)
         return found
 
     def _read(self, place: _Place, line: bytes) -> list[Exchange]:

@@ -217,6 +217,35 @@ async def test_a_fact_that_held_already_before_the_action_is_no_proof_of_it(cale
     assert came.verdict.ground == "proved"
 
 
+async def test_a_fact_that_held_already_is_no_proof_in_a_window_of_several_claims_either(calendar: Calendar) -> None:
+    eyes = FakeEyes(facts=["events.count = 1", "events.full = 0"])
+    async with calendar.with_witness(eyes).claims(quiet="10ms") as window:
+        held = window.claim("there is one", state("events.count = 1").present())
+        came = window.claim("it is full", state("events.full = 1").present())
+        await meet(calendar)
+        eyes.facts = ["events.count = 1", "events.full = 1"]
+    assert (held.verdict.value, held.verdict.ground) == ("unknown", "already-true")
+    assert came.verdict.ground == "proved"
+
+
+@pytest.mark.parametrize("beside", ["absent", "at most"])
+async def test_what_merely_did_not_happen_makes_no_proof_of_a_fact_that_held_already(
+    calendar: Calendar, beside: str
+) -> None:
+    eyes = FakeEyes(facts=["events.count = 1"])
+    lost = state("calendar.event * deleted")
+    also = lost.absent() if beside == "absent" else lost.at_most(1)
+    one = state("events.count = 1").present()
+    async with calendar.with_witness(eyes).claim("one, and none lost", one, also, quiet="10ms") as held:
+        await meet(calendar)
+    assert (held.verdict.value, held.verdict.ground) == ("unknown", "already-true")
+    created = state("calendar.event u1 created").present()
+    async with calendar.with_witness(eyes).claim("one, just made", one, created, quiet="10ms") as made:
+        await meet(calendar)
+        eyes.see("calendar.event u1 created")
+    assert made.verdict.ground == "proved", "that it was made is new"
+
+
 async def test_absence_alone_is_no_evidence(calendar: Calendar) -> None:
     nothing = state("calendar.event * deleted").absent()
     async with calendar.with_witness(FakeEyes()).claim("nothing is lost", nothing, quiet="10ms") as claim:

@@ -104,6 +104,21 @@ def test_values_narrow_a_pattern_and_mine_narrows_it_to_this_windows_actions() -
     assert reading(created.mine().absent()).evaluate(seen) is True
 
 
+def test_several_texts_are_held_by_one_and_the_same_value() -> None:
+    apart = [
+        observation("calendar.event a created", channel="state", value={"title": "Lunch", "start": "12:00"}),
+        observation("calendar.event b created", channel="state", value={"title": "Dinner", "start": "19:00"}),
+    ]
+    together = [observation("calendar.event c created", channel="state", value={"title": "Lunch", "start": "19:00"})]
+    for summary in ("calendar.event * created", "calendar.event c created"):
+        late = state(summary).containing("Lunch").containing("19:00")
+        assert str(late) == f"state \"{summary}\" containing 'Lunch' and '19:00'"
+        assert reading(late.exactly(1)).evaluate(apart) is False
+        assert reading(late.exactly(1)).evaluate(apart + together) is True
+        assert reading(late.absent()).evaluate(apart) is True
+        assert read_predicate(late.exactly(1).predicate("state")) is None, "the protocol's match has one text"
+
+
 def test_numbers_are_measured_through_a_pattern_as_through_an_exact_summary() -> None:
     seen = [observation("load a", channel="x-load", value=20.6), observation("load b", channel="x-load", value=True)]
     assert reading(sense("x-load", "load *").equals(20, tolerance=1)).evaluate(seen) is True

@@ -49,14 +49,14 @@ class Selector:
     Args:
         sense: The sense that they speak for.
         summary: Text or pattern of the summary (`POST /orders 2xx`); None for all of the sense.
-        contains: Text that the value has to hold.
+        contains: Texts that the value has to hold, all of them.
         witness: The witness by whose eyes; None for whichever place shows the sense with the most weight.
         only_mine: Only what the actions of this window caused, known by their ids.
     """
 
     sense: str
     summary: str | None = None
-    contains: str | None = None
+    contains: tuple[str, ...] = ()
     witness: str | None = None
     only_mine: bool = False
 
@@ -72,14 +72,17 @@ class Selector:
                 raise InvalidArgument(f"{self.sense}({self.summary!r}) can never be seen: {error}") from None
 
     def containing(self, text: str) -> Selector:
-        """Only those whose value holds this text; it can't say that two values are equal."""
+        """Only those whose value holds this text; it can't say that two values are equal.
+
+        Given again, one and the same value has to hold each of the texts.
+        """
         if self.summary is None:
             raise InvalidArgument(
                 f"{self.sense}().containing({text!r}) names no summary", hint="no claim rests on a piece of text alone"
             )
         if not text:
             raise InvalidArgument(f"{self}.containing('') holds for everything")
-        return replace(self, contains=text)
+        return replace(self, contains=(*self.contains, text))
 
     def mine(self) -> Selector:
         """Only what this window's own actions caused, where the server says so with their ids."""
@@ -133,7 +136,7 @@ class Selector:
     def __str__(self) -> str:
         by = f" by {self.witness}" if self.witness else ""
         text = f' "{self.summary}"' if self.summary is not None else ""
-        held = f" containing {self.contains!r}" if self.contains else ""
+        held = f" containing {' and '.join(map(repr, self.contains))}" if self.contains else ""
         return f"{self.sense}{text}{held}{by}{' of this window' if self.only_mine else ''}"
 
 
@@ -172,7 +175,7 @@ class Condition:
         match_: dict[str, Any] = {"channel": channel}
         selector, kind = self.selector, self.kind
         exact = None if selector.summary is None else Pattern.parse(selector.sense, selector.summary).exact
-        own = selector.only_mine or (selector.summary is not None and exact is None)
+        own = selector.only_mine or (selector.summary is not None and exact is None) or len(selector.contains) > 1
         if own:
             kind = f"{_OURS}{kind}"
             if selector.summary is not None:
@@ -181,8 +184,9 @@ class Condition:
                 match_["mine"] = True
         elif exact is not None:
             match_["summary"] = exact
-        if selector.contains is not None:
-            match_["valueContains"] = selector.contains
+        if selector.contains:
+            # The protocol's match has one text; several are a predicate of our own.
+            match_["valueContains"] = selector.contains[0] if len(selector.contains) == 1 else [*selector.contains]
         body: dict[str, Any] = {"kind": kind, "match": match_}
         if self.op is not None:
             body |= {"op": self.op, "value": self.value}
@@ -310,7 +314,8 @@ def _selection(match_: Mapping[str, Any], actions: Collection[str]) -> Callable[
             pattern = Pattern.parse(sense_, text)
         except ValueError:
             return None
-    if contains is not None and (not isinstance(contains, str) or not contains or pattern is None):
+    texts = _texts(contains)
+    if texts is None or (texts and pattern is None):
         return None
 
     def select(observation: Observation) -> bool:
@@ -318,10 +323,24 @@ def _selection(match_: Mapping[str, Any], actions: Collection[str]) -> Callable[
             observation.channel == channel
             and (pattern is None or pattern.matches(observation.summary))
             and (not mine or action_of(observation) in actions)
-            and (contains is None or contains in render(observation.value))
+            and (not texts or _holds(render(observation.value), texts))
         )
 
     return select
+
+
+def _texts(contains: object) -> tuple[str, ...] | None:
+    """The texts of a match, one or a list of several; None where it is neither."""
+    if contains is None:
+        return ()
+    texts = cast("list[object]", contains) if isinstance(contains, list) else [contains]
+    if not texts or not all(isinstance(text, str) and text for text in texts):
+        return None
+    return tuple(cast("list[str]", texts))
+
+
+def _holds(rendered: str, texts: tuple[str, ...]) -> bool:
+    return all(text in rendered for text in texts)
 
 
 def action_of(observation: Observation) -> str | None:

@@ -175,10 +175,17 @@ class Sources:
         """The witness whose channel it is; None for the subject's own."""
         return next((view.name for view in self.witnesses if channel in view.names.values()), None)
 
-    async def before(self, conditions: Sequence[Condition]) -> tuple[Observation, ...]:
-        """Facts as they stood when the window was opened, from those places that a condition on facts reads."""
+    async def before(self, conditions: Sequence[Condition] | None) -> tuple[Observation, ...]:
+        """Facts as they stood when the window was opened, from those places that a condition on facts reads.
+
+        Args:
+            conditions: None where nobody knows them yet: then from everywhere.
+        """
         found: list[Observation] = []
-        wanted = {self.channel_of(one.selector) for one in conditions if one.is_fact}
+        if conditions is None:
+            wanted = {one.id for one in self.channels}
+        else:
+            wanted = {self.channel_of(one.selector) for one in conditions if one.is_fact}
         if any(one.id in wanted for one in self.realm.channels):
             found += await self.realm.before()
         for view in self.witnesses:

@@ -158,8 +158,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             assertions=tuple(assertions),
         )
 
-    async def open(self, conditions: Sequence[Condition] = ()) -> ClaimWindow:
-        """Open it at every place that looks; facts that the conditions are about are read as they stand now."""
+    async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
+        """Open it at every place that looks; facts are read as they stand now.
+
+        Args:
+            conditions: Those of the only claim, whose facts alone are read then; without them all facts are.
+        """
         budget = int((self.within + self.quiet) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
@@ -360,10 +364,14 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
 
     def _held_before(self, claimed: Claimed) -> bool | None:
-        """Whether it was so already: only of facts can that be said, and only by who looked before."""
-        if not self._before or not all(one.is_fact for one in claimed.conditions):
+        """Whether it was so already: only where there are facts can that be said, and only by who looked before.
+
+        What stands beside the facts counts too: `absent()` held before anything had happened, and so does not make a
+        claim one about what happened.
+        """
+        if not self._before or not any(one.is_fact for one in claimed.conditions):
             return None
-        return assertions_held(claimed.claim.assertions, tuple(self._before.values()), read=self._read)
+        return assertions_held(claimed.claim.assertions, tuple(self._before.values()), read=self._read) or None
 
     def _read_by(self, claimed: Claimed) -> list[Observation]:
         channels = {one for assertion in claimed.claim.assertions for one in assertion.channels}
@@ -376,7 +384,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         for channel, count in sorted(self._sources.redactor.found.items()):
             bears = any(
                 self._sources.channel_of(one.selector) == channel
-                and (one.selector.contains is not None or one.kind == "measure")
+                and (bool(one.selector.contains) or one.kind == "measure")
                 for one in conditions
             )
             body = {
