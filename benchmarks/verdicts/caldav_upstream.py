@@ -15,7 +15,11 @@ from mcp_types import CallToolResult, TextContent
 
 from benchmarks.verdicts.calendar_plants import PLANTS, Deed
 from hotplug.catalog.calendar import Calendar
-from hotplug.door import connect
+from hotplug.connect import Link, McpChannel, McpSession, speaks, typed_client
+from hotplug.door import MemoryChannel
+from hotplug.profile.versions import Range
+from hotplug.projection import ProjectedProvider, read
+from hotplug.serve import Runtime
 from hotplug.store import memory
 from hotplug.testing.radicale import RadicaleServer
 
@@ -113,7 +117,19 @@ def _iso(basic: str) -> str:
 
 @asynccontextmanager
 async def projected(dav: RadicaleServer, world: CaldavWorld, plant: str) -> AsyncGenerator[Any]:
-    """The planner as a calendar."""
+    """The planner as a calendar, through the projection."""
     planner = Planner(dav, world, plant)
-    async with memory() as store, connect(Calendar, planner.server, projection=_DOCUMENT, store=store) as client:
-        yield client
+    session = McpSession(planner.server)
+    await session.start()
+    channel = McpChannel(session)
+    try:
+        tools = [dict(tool) for tool in await channel.tools()]
+        provider = ProjectedProvider(read(_DOCUMENT), Calendar, channel, tools=tools, title="planner", path=_DOCUMENT)
+        async with memory() as store:
+            runtime = Runtime(provider, store=store, identity="planner")
+            async with runtime.opened():
+                front = MemoryChannel(runtime, "planner")
+                spoken = speaks(Calendar, Range("^1"), runtime.declaration, await front.tools(), target="planner")
+                yield typed_client(Calendar, Link(front, spoken))
+    finally:
+        await channel.aclose()

@@ -48,9 +48,18 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
         except ConnectionFailed as error:
             failures.append(f"{error.code}: {error}")
 
+    shown: list[Answer] = []
+
     async def look_at_the_deadline(deadline: float) -> None:
         await anyio.sleep_until(deadline)
         looks.append(await world.stored())
+
+    async def look_at_the_screen(deadline: float) -> None:
+        await anyio.sleep_until(deadline)
+        try:
+            shown.append("yes" if await task.shows(client) else "no")
+        except (HotplugError, OSError, httpx2.HTTPError):
+            shown.append("unknown")
 
     async with anyio.create_task_group() as tasks:
         if case.claimed == "afterwards":
@@ -61,14 +70,12 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
                 await case.meanwhile(world, "opened")
             if case.claimed != "afterwards":
                 await act()
-            tasks.start_soon(look_at_the_deadline, anyio.current_time() + WITHIN)
+            deadline = anyio.current_time() + WITHIN
+            tasks.start_soon(look_at_the_deadline, deadline)
+            tasks.start_soon(look_at_the_screen, deadline)
             if case.meanwhile:
                 await case.meanwhile(world, "acted")
             write_down()
-        try:
-            shown: Answer = "yes" if await task.shows(client) else "no"
-        except (HotplugError, OSError, httpx2.HTTPError):
-            shown = "unknown"
     # What comes late is waited for, so that the world is at rest.
     await anyio.sleep(LATE - WITHIN + _REST if case.late else _REST)
     looks.append(await world.stored())
@@ -79,7 +86,7 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
         case=case.name,
         healthy=case.healthy,
         truth=truth,
-        answers={"hotplug": _verdict(claims), "own_flag": "no" if failures else "yes", "presence": shown},
+        answers={"hotplug": _verdict(claims), "own_flag": "no" if failures else "yes", "presence": shown[0]},
         details=(*(line for one in claims for line in one.lines), *failures),
     )
 

@@ -7,17 +7,13 @@ import httpx2
 
 from benchmarks.verdicts.shop_site import Record
 from hotplug.errors import Disconnected, Internal, Timeout
-from hotplug.profile import Model, Profile, Receipt, Ref, operation, read, receipt
+from hotplug.profile import Model, Profile, Receipt, operation, read, receipt
 
-__all__ = ["HttpShop", "Order", "Shop"]
-
-
-class Order(Ref, kind="shop.order"):
-    """An order, by its number."""
+__all__ = ["HttpShop", "Shop"]
 
 
 class Placed(Model):
-    order: Order
+    order: int
     words: str
     receipt: Receipt = receipt()
 
@@ -40,12 +36,12 @@ class Shop(Profile, name="shop", version="1.0.0", facets={}):
         ...
 
     @operation("shop.pay", effects=True, eager=True)
-    async def pay(self, order: Order, cents: int) -> Done:
+    async def pay(self, order: int, cents: int) -> Done:
         """Pay an order."""
         ...
 
     @operation("shop.cancel", effects=True, eager=True)
-    async def cancel(self, order: Order) -> Done:
+    async def cancel(self, order: int) -> Done:
         """Cancel an order."""
         ...
 
@@ -106,11 +102,11 @@ class HttpShop(Shop):
     async def order(self, customer: str, item: str, quantity: int) -> Placed:
         if self._is("sends nothing, and shows success"):
             self._shown = f"Order placed: {quantity} x {item}"
-            return Placed(order=Order("41"), words="Order placed!")
+            return Placed(order=41, words="Order placed!")
         if self._is("only previews"):
             async with httpx2.AsyncClient(base_url=self.url, trust_env=False) as client:
                 await client.get("/preview", params={"item": item})
-            return Placed(order=Order("0"), words="Order placed!")
+            return Placed(order=0, words="Order placed!")
         if self._is("orders for another customer"):
             customer = "bob"
         if self._is("hangs after sending"):
@@ -121,9 +117,9 @@ class HttpShop(Shop):
             raise Timeout("no answer of the shop", details={"state": "unknown"})
         response = await self._sent(f"/customers/{customer}/orders", {"item": item, "quantity": quantity})
         body = response.json()
-        return Placed(order=Order(str(body.get("id", 0))), words="Order placed!")
+        return Placed(order=int(body.get("id", 0)), words="Order placed!")
 
-    async def pay(self, order: Order, cents: int) -> Done:
+    async def pay(self, order: int, cents: int) -> Done:
         if self._is("shows an old receipt"):
             self._shown = f"Order {order}: paid"
             return Done(words="Paid, thank you!")
@@ -132,7 +128,7 @@ class HttpShop(Shop):
         await self._sent(f"/orders/{order}/payments", {"cents": cents})
         return Done(words="Paid, thank you!")
 
-    async def cancel(self, order: Order) -> Done:
+    async def cancel(self, order: int) -> Done:
         if self._is("sends nothing, and shows success"):
             self._shown = f"Order {order}: cancelled"
             return Done(words="Cancelled.")

@@ -20,7 +20,7 @@ import anyio.to_thread
 import uvicorn
 
 from benchmarks.verdicts.case import LATE, SLOW, Stored, Task, World
-from benchmarks.verdicts.shop_server import HttpShop, Order, Shop
+from benchmarks.verdicts.shop_server import HttpShop, Shop
 from benchmarks.verdicts.shop_site import KILLED, SCHEMA, Site
 from hotplug.connect.claims import Selector, constraint, net
 from hotplug.door import connect
@@ -236,22 +236,22 @@ async def _order(client: Any, _: Any) -> None:
 
 
 async def _pay(client: Any, _: Any) -> None:
-    await client.pay(Order("7"), 2400)
+    await client.pay(7, 2400)
 
 
 async def _cancel(client: Any, _: Any) -> None:
-    await client.cancel(Order("7"))
+    await client.cancel(7)
 
 
 async def _all_three(client: Any, _: Any) -> None:
     await client.order("alice", "mug", 2)
-    await client.pay(Order("7"), 2400)
-    await client.cancel(Order("8"))
+    await client.pay(7, 2400)
+    await client.cancel(8)
 
 
 async def _two_cancels(client: Any, _: Any) -> None:
-    await client.cancel(Order("7"))
-    await client.cancel(Order("8"))
+    await client.cancel(7)
+    await client.cancel(8)
 
 
 def _mine(stored: Stored) -> Stored:

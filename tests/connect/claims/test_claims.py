@@ -246,6 +246,46 @@ async def test_what_merely_did_not_happen_makes_no_proof_of_a_fact_that_held_alr
     assert made.verdict.ground == "proved", "that it was made is new"
 
 
+async def test_what_only_the_last_look_after_the_time_found_is_not_said_to_have_come_in_time(
+    calendar: Calendar,
+) -> None:
+    class Late(FakeEyes):
+        """Sees nothing as long as there is time."""
+
+        opened = 0.0
+
+        async def observe(self, window: Any) -> Any:
+            if anyio.current_time() > self.opened + 0.3:
+                self.sees = [("state", "calendar.event u1 created", None)]
+            found = await super().observe(window)
+            # A look takes its time: the one that began in time ends after it.
+            await anyio.sleep(0.2)
+            return found
+
+    eyes = Late()
+    async with calendar.with_witness(eyes).claim("it is stored once", CREATED, within="300ms", quiet="50ms") as claim:
+        await meet(calendar)
+        eyes.opened = anyio.current_time()
+    assert (claim.verdict.value, claim.verdict.ground) == ("unknown", "window-not-closed")
+
+
+async def test_what_others_do_meanwhile_does_not_hold_a_window_open(calendar: Calendar) -> None:
+    class Busy(FakeEyes):
+        """Sees somebody else's event come at each look."""
+
+        async def observe(self, window: Any) -> Any:
+            self.see(f"calendar.event other{self.looks} created", {"title": "Somebody else's"})
+            return await super().observe(window)
+
+    eyes = Busy()
+    eyes.see("calendar.event u1 created", {"title": "Lunch"})
+    lunch = state("calendar.event * created").containing("Lunch").exactly(1)
+    async with calendar.with_witness(eyes).claim("lunch is there", lunch, within="5s", quiet="50ms") as claim:
+        await meet(calendar)
+    assert claim.verdict.ground == "proved"
+    assert eyes.looks < 12, "it ended when its own claim was at rest"
+
+
 async def test_absence_alone_is_no_evidence(calendar: Calendar) -> None:
     nothing = state("calendar.event * deleted").absent()
     async with calendar.with_witness(FakeEyes()).claim("nothing is lost", nothing, quiet="10ms") as claim:

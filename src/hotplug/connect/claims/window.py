@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 import anyio
 
-from hotplug.connect.claims.conditions import Condition, Constraint, predicate_reader
+from hotplug.connect.claims.conditions import Condition, Constraint, action_of, predicate_reader
 from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
@@ -86,8 +86,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
     Args:
         within: How long after the last action a claim may take to come true.
-        quiet: How long nothing new may be seen before the window counts as settled, where a claim could still be
-            spoiled by what comes late (`exactly`, `at_most`, `absent`, facts, constraints).
+        quiet: How long nothing new may be seen of what the claims read, or what the actions cause, before the window
+            counts as settled, where a claim could still be spoiled by what comes late (`exactly`, `at_most`, `absent`,
+            facts, constraints).
     """
 
     def __init__(
@@ -115,6 +116,8 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self._opened_at = 0
         self._before: dict[str, Observation] = {}
         self._seen: tuple[Observation, ...] = ()
+        self._in_time: frozenset[str] | None = None
+        """What bears on the claims as the last look in time saw it, where the time ran out before they were decided."""
 
     def claim(self, statement: str, *conditions: Condition | Constraint) -> Claimed:
         """Write a claim down. One that comes after something was done in the window is recorded as such.
@@ -220,7 +223,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         while True:
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen)
+            ids = self._bearing()
             if ids != seen:
                 seen, quiet_since = ids, now
             quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
@@ -230,10 +233,28 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             if decided and quiet:
                 return "quiescence"
             if now >= deadline:
+                self._in_time = ids
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
             await anyio.sleep(min(pause, max(deadline - now, 0.001)))
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _bearing(self) -> frozenset[str]:
+        """What was seen and is to come to rest: what a claim or a constraint reads, and what this window's own actions cause.
+
+        What others do meanwhile in the same place is seen too, and doesn't hold the window open.
+        """
+        predicates = [one.predicate for claimed in self._claims for one in claimed.claim.assertions]
+        predicates += [
+            one.condition.predicate(self._sources.channel_of(one.condition.selector)) for _, one in self._constraints
+        ]
+        found: list[Observation] = []
+        for reading in map(self._read, predicates):
+            if reading is not None:
+                found.extend(reading.selected(self._seen))
+        actions = {one.id for one in self._sources.realm.actions}
+        found.extend(one for one in self._seen if action_of(one) in actions)
+        return frozenset(f"{one.id} {one.summary}" for one in found)
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
@@ -257,6 +278,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         # The realm's last events come with its end; witnesses look once more after that.
         closing = await realm.close()
         self._seen = await self._sources.observe()
+        if self._in_time is not None and self._bearing() != self._in_time:
+            # The look that ends it came after the time: whether what it found was there in time, nobody knows.
+            cause = "budget-exhausted"
         closings = [closing, *[await view.close() for view in self._sources.witnesses]]
         ended = closing.closed_by if closing.closed_by in ("terminated", "budget-exhausted") else cause
         window = Window(
