@@ -9,15 +9,18 @@ from typing import Literal
 from hotplug.connect.claims.conditions import Condition
 from hotplug.errors import HotplugError
 from hotplug.evidence import (
+    Adjudication,
     BlindSpot,
     Claim,
     ConstraintViolation,
+    Coverage,
     Evidence,
     Ground,
     VerificationRun,
 )
+from hotplug.evidence.text import verdict_lines
 
-__all__ = ["Claimed", "Verdict"]
+__all__ = ["Claimed", "Verdict", "lines_of"]
 
 
 @dataclass(frozen=True)
@@ -106,3 +109,21 @@ class Claimed:
         if self._verdict is None:
             return f"claim {self.statement!r} (its window is open)"
         return "\n".join(self.lines)
+
+
+def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, coverage: Coverage) -> tuple[str, ...]:
+    """A claim as a person reads it: verdict, conditions, why, what was seen and what wasn't, and the next move."""
+    violated = [f"  violated  {one.detail}" for one in claimed.violations]
+    channels = (*run.channels, *(channel for witness in run.witnesses for channel in witness.channels))
+    return (
+        *verdict_lines(
+            found,
+            claimed.claim,
+            channels=channels,
+            evidence=claimed.evidence,
+            coverage=coverage,
+            anomalies=run.anomalies,
+            word="sense",
+        ),
+        *violated,
+    )
