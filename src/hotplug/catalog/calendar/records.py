@@ -6,7 +6,7 @@ event stay with it when only its start is changed. Source: RFC 8984 for names an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -80,7 +80,9 @@ class EventRecord:
     free_busy_status: str | None = None
     rules: tuple[Rule, ...] = ()
     overrides: Mapping[datetime, Override] = field(default_factory=dict[datetime, Override])
-    participants: Mapping[str, Any] | None = None
+    participants: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None
+    organizer: str | None = None
+    """The address of who invites them, where the store tells."""
     alerts: Mapping[str, Any] | None = None
     revision: str | None = None
     created: datetime | None = None

@@ -24,10 +24,11 @@ from hotplug.catalog.calendar import (
     NewEvent,
     Written,
 )
-from hotplug.catalog.calendar.profile import DeleteOptions, SearchOptions, UpdateOptions
+from hotplug.catalog.calendar.profile import Answer, AnswerOptions, DeleteOptions, Notify, SearchOptions, UpdateOptions
 from hotplug.errors import InvalidArgument, Unsupported
 from hotplug.profile import Event, Part
 from hotplug.serve import current_call
+from hotplug.servers.calendar.answers import read_address
 from hotplug.servers.calendar.engine import CalendarEngine, Effect
 from hotplug.servers.calendar.folder import FolderStorage
 from hotplug.servers.calendar.lists import changed_list
@@ -35,7 +36,7 @@ from hotplug.servers.calendar.reminders import alert_map, changed_alerts, shown
 from hotplug.servers.calendar.sqlite import SqliteStorage
 from hotplug.servers.calendar.storage import Problem, Storage, listed
 
-__all__ = ["FolderCalendar", "NativeCalendar", "SqliteCalendar"]
+__all__ = ["FolderCalendar", "NativeCalendar", "OwnedFolderCalendar", "OwnedSqliteCalendar", "SqliteCalendar"]
 
 _LONGEST_CURSOR: Final = 18
 """Digits of a place in a list, which fit the integers of every storage."""
@@ -48,6 +49,9 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
 
     It has no mail: `notify` is asked for wherever people are invited, and only `none` can be obeyed.
     """
+
+    _me: str | None = None
+    """The mail address of the calendar's owner."""
 
     title = "calendar"
     instance = "calendar"
@@ -186,9 +190,65 @@ class FolderCalendar(NativeCalendar, facets=["reminders"]):
     """
 
     def __init__(self, root: str | Path) -> None:
-        super().__init__(FolderStorage(root))
+        super().__init__(FolderStorage(root, self._me))
         self.title = f"folder · {Path(root).name}"
         self.instance = f"folder:{Path(root).name}"
+
+
+class _Answering(NativeCalendar, partial=True):
+    """Answers the owner's invitations."""
+
+    async def rsvp(
+        self, event: EventRef, participation: Answer, notify: Notify, **options: Unpack[AnswerOptions]
+    ) -> Written:
+        assert self._me is not None
+        _check_notify({"notify": notify}, told=True)
+        done = _Done()
+        await self._engine.answer(
+            event,
+            self._me,
+            participation,
+            scope=options.get("scope"),
+            occurrence=options.get("occurrence"),
+            revision=options.get("revision"),
+            also=done.commit,
+        )
+        return await self._finish(done)
+
+
+class OwnedSqliteCalendar(_Answering, SqliteCalendar, facets=["invitations", "reminders", "rsvp"]):
+    """A calendar in one SQLite file whose owner is known, so that invitations can be answered.
+
+    Args:
+        path: As `SqliteCalendar`.
+        me: The owner's mail address, by which participants name them.
+
+    Raises:
+        ConfigError: `me` is no address.
+    """
+
+    def __init__(self, path: str | Path, me: str) -> None:
+        self._me = read_address(me)
+        super().__init__(path)
+
+
+class OwnedFolderCalendar(_Answering, FolderCalendar, facets=["invitations", "reminders", "rsvp"]):
+    """A folder of calendars whose owner is known: who takes part is in the files, as ATTENDEE and ORGANIZER.
+
+    It tells nobody by itself. A program that brings the folder to a CalDAV server may: that server tells the organizer
+    of an answer; those who were invited here are marked as not to be told (`SCHEDULE-AGENT=NONE`).
+
+    Args:
+        root: As `FolderCalendar`.
+        me: The owner's mail address, by which attendees name them; the organizer of what is made with participants.
+
+    Raises:
+        ConfigError: `me` is no address.
+    """
+
+    def __init__(self, root: str | Path, me: str) -> None:
+        self._me = read_address(me)
+        super().__init__(root)
 
 
 class _Done:
