@@ -184,10 +184,17 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidArgument(f"{name} {value!r} is none", hint=f"use {' or '.join(_CHOICES[name])}")
         if name in PLAIN:
             _check_text(name, value)
-            out[PLAIN[name]] = (read_alerts(value) or None) if name == "alerts" and value is not None else value
+            out[PLAIN[name]] = _read_plain(name, value)
     if values.get("calendar") is not None:
         out["calendar"] = values["calendar"]
     return out
+
+
+def _read_plain(name: str, value: Any) -> Any:
+    if value is None or name not in ("alerts", "participants"):
+        return value
+    # none of them is the same as no list
+    return (read_alerts(value) if name == "alerts" else value) or None
 
 
 def _check_text(name: str, value: Any) -> None:

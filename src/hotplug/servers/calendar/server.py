@@ -32,7 +32,8 @@ from hotplug.servers.calendar.answers import read_address
 from hotplug.servers.calendar.engine import CalendarEngine, Effect
 from hotplug.servers.calendar.folder import FolderStorage
 from hotplug.servers.calendar.lists import changed_list
-from hotplug.servers.calendar.reminders import alert_map, changed_alerts, shown
+from hotplug.servers.calendar.patches import read_patches, shown_patches
+from hotplug.servers.calendar.reminders import alert_map, changed_alerts
 from hotplug.servers.calendar.sqlite import SqliteStorage
 from hotplug.servers.calendar.storage import Problem, Storage, listed
 
@@ -84,18 +85,20 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
             expand=range_.get("expand", False),
             unread=_note,
         )
-        return Found(events=[CalendarEvent.model_validate(shown(one)) for one in events], cursor=cursor)
+        return Found(events=[CalendarEvent.model_validate(shown_patches(one)) for one in events], cursor=cursor)
 
     async def get(self, event: EventRef) -> CalendarEvent:
-        return CalendarEvent.model_validate(shown(await self._engine.get(event)))
+        return CalendarEvent.model_validate(shown_patches(await self._engine.get(event)))
 
     async def create(self, **event: Unpack[NewEvent]) -> Written:
         fields = _wire("calendar.create", event)
-        _check_notify(fields, told=bool(fields.get("participants")))
+        _check_notify(fields, told=_invites(fields))
         fields.pop("notify", None)
         accept = fields.pop("accept", ())
         if "alerts" in fields:
             fields["alerts"] = alert_map(fields["alerts"])
+        if "recurrenceOverrides" in fields:
+            fields["recurrenceOverrides"] = read_patches(fields["recurrenceOverrides"])
         done = _Done()
         await self._engine.create(fields, accept=accept, also=done.commit)
         return await self._finish(done)
@@ -103,6 +106,8 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
     async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
         given = _wire("calendar.update", {"event": event, "changes": changes, **options})
         fields: dict[str, Any] = given["changes"]
+        if fields.get("recurrenceOverrides") is not None:
+            fields["recurrenceOverrides"] = read_patches(fields["recurrenceOverrides"])
         lists = {name: value for name, value in given.items() if name.endswith(("Participants", "Alerts"))}
         revision = given.get("revision")
         before = await self._engine.get(event) if lists or "invitations" in self.facets else {}
@@ -115,7 +120,8 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         alerts = changed_alerts(before.get("alerts"), lists)
         if alerts is not None:
             fields["alerts"] = alerts
-        _check_notify(given, told=any("Participants" in name for name in lists) or bool(before.get("participants")))
+        told = any("Participants" in name for name in lists) or _invites(before) or _invites(fields)
+        _check_notify(given, told=told)
         done = _Done()
         await self._engine.update(
             event,
@@ -131,8 +137,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
 
     async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         if "invitations" in self.facets:
-            before = await self._engine.get(event)
-            _check_notify(dict(options), told=bool(before.get("participants")))
+            _check_notify(dict(options), told=_invites(await self._engine.get(event)))
         done = _Done(deleting=True)
         await self._engine.delete(
             event,
@@ -292,6 +297,12 @@ def _events(effect: Effect) -> Sequence[Event]:
 
 def _wire(part: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", _PARTS[part].input.write(dict(arguments)))
+
+
+def _invites(event: Mapping[str, Any]) -> bool:
+    """Whether somebody takes part in an event, or in one of its changed occurrences."""
+    patches = cast("Mapping[str, Mapping[str, Any] | None]", event.get("recurrenceOverrides") or {})
+    return any((each or {}).get("participants") for each in (event, *patches.values()))
 
 
 def _check_notify(given: Mapping[str, Any], *, told: bool) -> None:
