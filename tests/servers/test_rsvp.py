@@ -1,13 +1,15 @@
-"""Answering an invitation, through the connected client, on both native backends; and what a CalDAV client sees of it."""
+"""Answering an invitation, through the connected client, on both backends; and what a CalDAV client sees of it."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import icalendar
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,17 +30,15 @@ from hotplug.errors import (
 )
 from hotplug.servers import native
 from hotplug.servers.calendar.answers import read_address
-from hotplug.store import open_store
 
-from .native import KINDS, content, target
+from .native import KINDS, content, opened, target
 
-pytestmark = [pytest.mark.anyio]
+pytestmark = pytest.mark.anyio
 
 ME = "me@example.org"
-Opener = Callable[[], AbstractAsyncContextManager[Calendar]]
 PEOPLE: list[Any] = [
-    {"email": "boss@example.org", "name": "Boss, The", "participation_status": "accepted"},
-    {"email": "Me@Example.org", "name": "Me", "optional": True, "participation_status": "needs-action"},
+    {"email": "boss@example.org", "name": "Boss, The", "participationStatus": "accepted"},
+    {"email": "Me@Example.org", "name": "Me", "optional": True, "participationStatus": "needs-action"},
 ]
 MEETING: dict[str, Any] = {
     "title": "Planning",
@@ -56,14 +56,8 @@ WEEKLY: dict[str, Any] = {
 JUNE = ("2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z")
 
 
-@asynccontextmanager
-async def owned(kind: str, folder: Path, me: str | None = ME) -> AsyncGenerator[Calendar]:
-    named = target(kind, folder) + (f"?me={me}" if me else "")
-    async with (
-        open_store(f"sqlite:///{folder}/records.db") as store,
-        connect(Calendar, named, store=store) as calendar,
-    ):
-        yield calendar
+def owned(kind: str, folder: Path, me: str | None = ME) -> AbstractAsyncContextManager[Calendar]:
+    return opened(kind, folder, me)
 
 
 @pytest.fixture(params=KINDS)
@@ -209,16 +203,17 @@ async def test_an_answer_under_a_key_is_given_once(kind: str, tmp_path: Path, ca
 
 async def test_an_answer_is_told_as_a_change(kind: str, tmp_path: Path) -> None:
     async with owned(kind, tmp_path) as calendar:
-        event = (await made(calendar, MEETING)).event
-        written = await calendar.rsvp(event, "accepted", "none")
+        async with calendar.window() as window:
+            event = (await made(calendar, MEETING)).event
+            written = await calendar.rsvp(event, "accepted", "none")
         changes: list[Any] = []
-        async for change in calendar.events(Calendar.EventChanged, cursor="0"):
-            changes.append(change)
-            if len(changes) == 2:
-                break
+        with anyio.fail_after(20):
+            async for change in calendar.events(Calendar.EventChanged, cursor=window.cursor):
+                changes.append(change)
+                if len(changes) == 2:
+                    break
     assert [each.change for each in changes] == ["created", "updated"]
     assert (changes[1].event, changes[1].revision) == (event, written.revision)
-    assert changes[1].action_id == written.receipt.action_id
 
 
 async def test_of_a_series_an_answer_says_how_much_it_means(kind: str, tmp_path: Path, calendar: Calendar) -> None:
@@ -291,7 +286,7 @@ async def test_without_an_owner_no_answer_is_offered(kind: str, tmp_path: Path) 
         await calendar.rsvp(event, "accepted", "none")
     before = content(kind, tmp_path)
     async with owned(kind, tmp_path, None) as calendar:
-        assert "calendar.rsvp" not in link_of(calendar).spoken.offered
+        assert link_of(calendar).spoken.way("calendar.rsvp") is None
         with pytest.raises((Unsupported, Undeclared)):
             await calendar.rsvp(event, "accepted", "none")
         assert (await calendar.get(event)).title == "Planning"  # the same refs
@@ -299,7 +294,7 @@ async def test_without_an_owner_no_answer_is_offered(kind: str, tmp_path: Path) 
     with pytest.raises(Unsupported, match="rsvp"):
         async with connect(Calendar, target(kind, tmp_path), facets=["rsvp"]):
             pass
-    async with connect(Calendar, target(kind, tmp_path) + f"?me={ME}", facets=["rsvp", "invitations"]):
+    async with connect(Calendar, target(kind, tmp_path, ME), facets=["rsvp", "invitations"]):
         pass
 
 
@@ -402,11 +397,11 @@ async def test_who_takes_part_is_read_from_a_file(tmp_path: Path) -> None:
         event = await theirs(calendar)
     told = [each.model_dump(exclude_none=True) for each in event.participants or []]
     assert told == [
-        {"email": "boss@example.com", "participation_status": "accepted"},
+        {"email": "boss@example.com", "participationStatus": "accepted"},
         {
             "email": "Me@example.org",
             "name": "Me, myself and a name so long that the line has to be folded",
-            "participation_status": "needs-action",
+            "participationStatus": "needs-action",
         },
     ]
     assert event.unknown == ["participants"]  # a room without an address takes part too
@@ -426,7 +421,8 @@ async def test_an_answer_changes_the_partstat_of_my_line_and_no_number_of_the_or
     assert [each.partition(":")[0] for each in new if not each.startswith("attendee")] == ["DTSTAMP", "LAST-MODIFIED"]
     (mine_,) = [each for each in new if each.startswith("attendee")]
     assert mine_ == next(each for each in before if each.startswith("attendee")).replace("NEEDS-ACTION", "ACCEPTED")
-    assert all(len(each) <= 75 for each in path.read_bytes().split(b"\r\n"))
+    at = path.read_bytes().index(b"attendee")
+    assert all(len(each) <= 75 for each in path.read_bytes()[at:].split(b"\r\n"))
 
 
 async def test_a_caldav_client_reads_the_answer(tmp_path: Path) -> None:
@@ -504,6 +500,7 @@ async def test_what_an_older_build_kept_is_still_read_and_answered(tmp_path: Pat
             await calendar.update(event, {"title": "a\x01b"}, notify="none")
 
 
+EXAMPLES = int(os.environ.get("HOTPLUG_EXAMPLES", "50"))
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs"]) | st.sampled_from('\t\n";:,^=\\'), max_size=90)
 ADDRESSES = st.sampled_from(
     ["me@example.org", "ME@example.org", "a@example.org", "b%41@example.org", "", "ü&=?@x", "a b"]
@@ -523,7 +520,11 @@ async def test_both_backends_keep_and_answer_the_same(tmp_path: Path) -> None:
     runs: list[tuple[list[Any], str, list[Any], str | None]] = []
 
     @settings(
-        max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=EXAMPLES == 50,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
     @given(
         st.lists(PARTICIPANT, max_size=4),

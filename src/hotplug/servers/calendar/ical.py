@@ -363,7 +363,7 @@ def _edit_overrides(
         earlier = _earlier(before, after, at)
         found = standing.pop(earlier, None)
         if found is None:
-            event, was = _fresh(master), replace(after, rules=(), overrides={})
+            event, was = _fresh(master), replace(after, when=after.series.at(at), rules=(), overrides={})
             event.put(_TIME_LINES, time_lines(own.when, recurring=False))
             root.items.append(event)
         else:
