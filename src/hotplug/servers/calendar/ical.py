@@ -337,8 +337,7 @@ def _plans(record: EventRecord) -> dict[datetime, Override]:
         at: replace(each, fields={name: value for name, value in each.fields.items() if name != "participants"})
         for at, each in record.overrides.items()
     }
-    plain = [at for at, each in plans.items() if each == Override() and at in record.overrides]
-    usual = record.series.given_among(plain) if plain else frozenset[datetime]()
+    usual = record.series.given_among(at for at, each in plans.items() if each == Override())
     return {at: each for at, each in plans.items() if at not in usual}
 
 
