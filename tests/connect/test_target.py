@@ -56,6 +56,7 @@ from hotplug.errors import ConfigError
         ("sqlite://?me=me@example.org", NativeTarget("sqlite", ":memory:", "me@example.org")),
         ("folder:my calendars?me=me+cal%40example.org", NativeTarget("folder", "my calendars", "me+cal@example.org")),
         ("folder:what?", NativeTarget("folder", "what?")),
+        ("sqlite:///a?b=c%20.db", NativeTarget("sqlite", "a?b=c%20.db")),
         ("folder:what?/a?me=a@b", NativeTarget("folder", "what?/a", "a@b")),
     ],
 )

@@ -504,16 +504,21 @@ def _package(registry: str, words: list[str]) -> PackageTarget:
 
 
 def _owner(rest: str, text: str) -> tuple[str, str | None]:
-    """A native server's path, and the address after `?me=`; a `?` that no `name=` follows is part of the path."""
+    """A native server's path, and the address after a `?me=` at its end; any other `?` is part of the path.
+
+    An address after another name is a slip, not a path: it would be a new, empty calendar.
+    """
     found = _SETTING.fullmatch(rest)
     if found is None:
         return rest, None
+    address = unquote(found["value"]).strip()
     if found["name"] != "me":
+        if "@" not in address:
+            return rest, None
         raise ConfigError(
             f"{text!r} has the setting {found['name']!r}, which a native server doesn't know",
             hint="what it knows is me, its owner's mail address: ?me=me@example.org",
         )
-    address = unquote(found["value"]).strip()
     if not address or "&" in found["value"]:
         raise ConfigError(f"{text!r} names no address after ?me=", hint="write one address: ?me=me@example.org")
     return found["path"], address
