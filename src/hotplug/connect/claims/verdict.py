@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from hotplug.connect.claims.conditions import Condition
 from hotplug.errors import HotplugError
@@ -21,6 +21,10 @@ from hotplug.evidence import (
 from hotplug.evidence.text import verdict_lines
 
 __all__ = ["Claimed", "Verdict", "lines_of"]
+
+
+_SHOWN: Final = 5
+"""Other observations that are told beside a `no`."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,11 @@ class Claimed:
 
 def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, coverage: Coverage) -> tuple[str, ...]:
     """A claim as a person reads it: verdict, conditions, why, what was seen and what wasn't, and the next move."""
+    counted = {f"{one.observation.channel}: {one.observation.summary}" for one in claimed.evidence}
+    instead = [one for one in dict.fromkeys(claimed.seen) if one not in counted] if found.verdict == "no" else []
+    besides = [f"  {'instead' if number == 0 else '':<9} {one}" for number, one in enumerate(instead[:_SHOWN])]
+    if len(instead) > _SHOWN:
+        besides.append(f"            … and {len(instead) - _SHOWN} more")
     violated = [f"  violated  {one.detail}" for one in claimed.violations]
     channels = (*run.channels, *(channel for witness in run.witnesses for channel in witness.channels))
     return (
@@ -125,5 +134,6 @@ def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, covera
             anomalies=run.anomalies,
             word="sense",
         ),
+        *besides,
         *violated,
     )

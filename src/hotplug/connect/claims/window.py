@@ -159,8 +159,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             assertions=tuple(assertions),
         )
 
-    async def open(self, conditions: Sequence[Condition] = ()) -> ClaimWindow:
-        """Open it at every place that looks; facts that the conditions are about are read as they stand now."""
+    async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
+        """Open it at every place that looks, and read facts as they stand now.
+
+        Args:
+            conditions: All that will be claimed, where that is known.
+        """
         budget = int((self.within + self.quiet) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
