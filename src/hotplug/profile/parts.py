@@ -119,6 +119,16 @@ class Event(Model):
 
     part: ClassVar[Flags | None] = None
 
+    def happening(self) -> str | None:
+        """What the event tells of, the same for every event that tells of it, of whatever kind; None if it can't say.
+
+        A server keeps the second event of one kind about a happening out of its log, and who listens to several kinds
+        is told of a happening once. So a revision that may come back (a digest of the content) is no part of it:
+        a happening that was told once is not told again. Override it where the payload names one: the message that was
+        posted, for its being posted and for its mentioning somebody.
+        """
+        return None
+
 
 def operation(
     name: str | None = None,
