@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
-import anyio.abc
 import pytest
 
 from hotplug import connect
@@ -20,81 +19,16 @@ from hotplug.connect import link_of
 from hotplug.connect.pulse import GRACE, WAIT_MS, Pulse
 from hotplug.errors import HotplugError, ProfileError
 from hotplug.profile import Health, Model, Profile, read
-from hotplug.serve import build
 from hotplug.store import memory
 
-from ..serve.shop import Item, MyShop, Shop  # noqa: TID252  # tests are no package
-from ..serve.ways import era, listening, stdio  # noqa: TID252
+from ..serve.proxy import through_a_proxy  # noqa: TID252  # tests are no package
+from ..serve.shop import Item, MyShop, Shop  # noqa: TID252
+from ..serve.ways import stdio  # noqa: TID252
 
 pytestmark = pytest.mark.anyio
 
 LIMIT = 5.0
 """Seconds within which a cut has to show (FR-25)."""
-
-
-class Proxy:
-    """A TCP proxy that can be cut: closed, so that connections end and none lasts, or frozen, so that nothing moves."""
-
-    def __init__(self, port: int) -> None:
-        self.url = ""
-        self._port = port
-        self._state: Literal["open", "closed", "frozen"] = "open"
-        self._moves = anyio.Event()
-        self._moves.set()
-        self._streams: set[anyio.abc.SocketStream] = set()
-
-    async def cut(self, how: Literal["closed", "frozen"]) -> None:
-        self._state = how
-        if how == "frozen":
-            self._moves = anyio.Event()
-            return
-        for stream in list(self._streams):
-            await stream.aclose()
-
-    def mend(self) -> None:
-        self._state = "open"
-        self._moves.set()
-
-    async def serve(self, near: anyio.abc.SocketStream) -> None:
-        if self._state == "closed":
-            await near.aclose()
-            return
-        async with near, await anyio.connect_tcp("127.0.0.1", self._port) as far:
-            self._streams |= {near, far}
-            try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._pump, near, far, tasks.cancel_scope)
-                    tasks.start_soon(self._pump, far, near, tasks.cancel_scope)
-            finally:
-                self._streams -= {near, far}
-
-    async def _pump(self, one: anyio.abc.SocketStream, other: anyio.abc.SocketStream, scope: anyio.CancelScope) -> None:
-        try:
-            async for chunk in one:
-                await self._moves.wait()
-                await other.send(chunk)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            pass
-        scope.cancel()
-
-
-@asynccontextmanager
-async def through_a_proxy(shop: MyShop, kind: str) -> AsyncGenerator[tuple[Shop, Proxy]]:
-    """A connection over HTTP to a real server, through a proxy."""
-    async with memory() as store:
-        server, _ = build(shop, name="shop", store=store)
-        async with (
-            listening(server.streamable_http_app()) as url,
-            await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
-            anyio.create_task_group() as tasks,
-        ):
-            proxy = Proxy(int(url.rpartition(":")[2]))
-            tasks.start_soon(listener.serve, proxy.serve)
-            port = listener.extra(anyio.abc.SocketAttribute.local_port)
-            async with connect(Shop, f"http://127.0.0.1:{port}/mcp", era=era(kind)) as app:
-                yield app, proxy
-                proxy.mend()
-            tasks.cancel_scope.cancel()
 
 
 async def until(condition: Callable[[], bool], limit: float) -> float:
@@ -135,7 +69,7 @@ async def test_fr25_a_socket_that_is_cut_is_not_up_within_5_s_and_is_up_again_wh
 ) -> None:
     shop = MyShop()
     with anyio.fail_after(60):
-        async with through_a_proxy(shop, kind) as (app, proxy):
+        async with through_a_proxy(Shop, shop, kind) as (app, proxy):
             assert app.health().state == "idle"
             async with subscribed(app) as got:
                 await until(lambda: app.health().up, 10)
@@ -160,10 +94,22 @@ async def test_fr25_a_socket_that_is_cut_is_not_up_within_5_s_and_is_up_again_wh
             assert app.health().state == "idle"
 
 
+async def test_fr25_a_connection_that_never_comes_back_is_given_up_for_a_new_one() -> None:
+    shop = MyShop()
+    with anyio.fail_after(60):
+        async with through_a_proxy(Shop, shop, "http modern") as (app, proxy), subscribed(app) as got:
+            await until(lambda: app.health().up, 10)
+            await proxy.cut("lost")
+            await sell(shop, 1)
+            await until(lambda: not app.health().up, LIMIT)
+            await until(lambda: app.health().up, 20)
+            await until(lambda: got == [1], 5)
+
+
 async def test_fr25_a_quiet_connection_stays_up() -> None:
     shop = MyShop()
     with anyio.fail_after(60):
-        async with through_a_proxy(shop, "http modern") as (app, _), subscribed(app) as got:
+        async with through_a_proxy(Shop, shop, "http modern") as (app, _), subscribed(app) as got:
             await until(lambda: app.health().up, 10)
             since = app.health().since
             with anyio.move_on_after(WAIT_MS / 1000 + GRACE + 1):
