@@ -73,18 +73,28 @@ async def on(fake: Any) -> AsyncGenerator[tuple[Calendar, Any]]:
 
 async def test_fr06_an_old_version_right_after_a_write_is_read_once_more_and_is_no_conflict() -> None:
     fake = FakeAgentsCalendar()
+
+    def reads() -> int:
+        """How often each event was listed since this was asked last; getting it shows nothing new from now on."""
+        fake.stale["calendar_get"] = 99
+        listed = fake.calls.count("calendar_list")
+        fake.calls.clear()
+        return listed
+
     async with on(fake) as (cal, home):
         made = await cal.create(calendar=home, title="a", **HOUR)
         moved = await cal.update(made.event, {"title": "b"}, revision=made.revision)
         assert moved.revision != made.revision
-        fake.stale["calendar_get"] = 1
+        assert reads() == 0
         event = await cal.get(made.event)
         assert (event.title, event.revision) == ("b", moved.revision)
+        assert reads() == 1
         for title in ("c", "d"):
-            fake.stale["calendar_get"] = 1
             moved = await cal.update(made.event, {"title": title}, revision=moved.revision)
-            assert fake.stale["calendar_get"] == 0
-        fake.stale["calendar_get"] = 1
+            # Once before the change and once after it.
+            assert reads() == 2
+        moved = await cal.update(made.event, {"title": "e"})
+        assert reads() == 2
         await cal.delete(made.event, revision=moved.revision)
         assert fake.versions["/ada/home/e1.ics"][-1] is None
 

@@ -73,6 +73,10 @@ class Proxy:
                     await other.send(chunk)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass
+        # An end isn't passed on either while nothing moves.
+        await self._moves.wait()
+        if one in self._lost:
+            await anyio.sleep_forever()
         scope.cancel()
 
 
