@@ -82,6 +82,8 @@ class ProjectedProvider:
     """
 
     takes: Literal["typed", "wire"] = "wire"
+    tells = False
+    """It watches nothing, so it can't tell of any event; who listens for one is told so."""
     extensions: tuple[type[Extension], ...] = ()
     atomic = False
 

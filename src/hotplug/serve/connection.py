@@ -19,11 +19,11 @@ from hotplug.catalog.connection import (
     WindowClosed,
     WindowOpened,
 )
-from hotplug.errors import NotFound
+from hotplug.errors import NotFound, Unsupported
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense
 from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
-from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef
+from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
 
 if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
@@ -74,6 +74,17 @@ class ConnectionParts:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+    def _check_told(self, name: str) -> None:
+        """Refuse to listen for what no provider can tell: silence would read as "nothing happens" (FR-25)."""
+        owners = [one for one in self._runtime.providers if name in one.definition.all_parts]
+        if not owners or any(_tells(one) for one in owners):
+            return
+        part = owners[0].definition.all_parts[name]
+        without = without_of(part, [one.definition for one in owners])
+        raise Unsupported(
+            f"{owners[0].title} can't tell of {name}" + (f": {without}" if without else ""), details={"part": name}
+        )
 
     async def _describe(self) -> Described:
         providers = self._runtime.providers
@@ -137,6 +148,8 @@ class ConnectionParts:
         )
 
     async def _poll(self, arguments: Mapping[str, Any]) -> Events:
+        for name in arguments.get("types") or ():
+            self._check_told(name)
         page = await self.events.after(
             arguments.get("cursor"),
             types=arguments.get("types"),
@@ -150,6 +163,10 @@ class ConnectionParts:
             cursor=page.cursor,
             missed=True if page.missed else None,
         )
+
+
+def _tells(provider: Provider) -> bool:
+    return bool(getattr(provider, "tells", True))
 
 
 def without_of(part: Part, definitions: Sequence[Definition]) -> str | None:
