@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -119,19 +118,23 @@ async def test_fr25_a_quiet_connection_stays_up() -> None:
             assert got == []
 
 
-def children() -> set[int]:
-    found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, check=True)
-    return {int(line.split()[0]) for line in found.stdout.decode().splitlines() if "shop_server" in line}
-
-
 async def test_fr25_a_child_that_stands_still_is_not_up_within_5_s_and_one_that_dies_is_started_again(
     tmp_path: Path,
 ) -> None:
+    # Each child writes its number down before it is the shop.
+    launcher, pids = tmp_path / "launcher.py", tmp_path / "pids"
+    launcher.write_text(
+        "import os, pathlib, runpy, sys\n"
+        f"with pathlib.Path({str(pids)!r}).open('a') as file: print(os.getpid(), file=file)\n"
+        "del sys.argv[0]\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    python, *rest = stdio(tmp_path / "s.db")
     with anyio.fail_after(60):
-        async with connect(Shop, stdio(tmp_path / "s.db")) as app, subscribed(app) as got:
+        async with connect(Shop, [python, str(launcher), *rest]) as app, subscribed(app) as got:
             item = (await app.items()).items[0]
             await until(lambda: app.health().up, 10)
-            (child,) = children()
+            child = int(pids.read_text().split()[-1])
             os.kill(child, signal.SIGSTOP)
             try:
                 await until(lambda: not app.health().up, LIMIT)
@@ -145,7 +148,7 @@ async def test_fr25_a_child_that_stands_still_is_not_up_within_5_s_and_one_that_
             await until(lambda: app.health().up, 20)
             await app.buy(item, 7)
             await until(lambda: got == [7], 10)
-            assert children() - {child}
+            assert int(pids.read_text().split()[-1]) != child
 
 
 async def test_a_subscriber_that_is_busy_is_idle_and_up_again_when_it_asks() -> None:

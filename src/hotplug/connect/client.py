@@ -379,7 +379,8 @@ class _Seen:
 
 def _told(record: EventRecord, part: Part, cursor: str | None) -> Told[Any]:
     payload = dict(record.payload)
-    ext = payload.pop("ext", None)
+    # A profile that exists only as a document may have a field of that name.
+    ext = None if "ext" in part.output.schema.get("properties", {}) else payload.pop("ext", None)
     return Told(
         event=part.output.read(payload, strict=False),
         id=record.id,

@@ -385,10 +385,11 @@ class Profile(Contract):
         return told if records else _events_of(told)
 
     def health(self) -> Health:
-        """Whether events can arrive now: `up` only while a subscription is answered, `idle` where there is none.
+        """Whether events can arrive now: `up` only while subscriptions are answered.
 
-        A connection that ended or fell silent is no longer `up` after 5 seconds at the most. Asks nothing: it says
-        what the open subscriptions have seen.
+        A connection that ended or fell silent is no longer `up` after 5 seconds at the most. This itself asks nothing:
+        it says what the open subscriptions have seen, and `idle` where none has asked for 4 seconds, because there is
+        none or its loop is busy with an event.
         """
         return self._connected().health()
 

@@ -69,7 +69,7 @@ class Health:
 
     Args:
         state: `up`: the subscriptions are answered. `reconnecting`: one is not, and it is being tried. `down`: it was
-            given up. `idle`: nothing listens, so nobody knows.
+            given up. `idle`: nothing is asked, because nothing listens or who listens is busy, so nobody knows.
         since: From when on it is so (RFC 3339, UTC).
         why: A sentence for all but `up`.
     """

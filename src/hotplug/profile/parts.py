@@ -343,6 +343,12 @@ def read_event(cls: type[Event], attribute: str) -> Part:
         raise ProfileError(
             f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`'
         )
+    taken = sorted({"ext", "happening"} & {*cls.model_fields})
+    if taken:
+        raise ProfileError(
+            f"{flags.name} has a field {taken[0]!r}",
+            hint="`ext` is where extensions add to it, and `happening` is a method of every event: name it otherwise",
+        )
     if flags.thread is not None and flags.thread not in {*cls.model_fields}:
         raise ProfileError(
             f"{flags.name}: thread={flags.thread!r} names no field of {cls.__name__}",
