@@ -256,7 +256,10 @@ class Runtime:
         token = running(call)
         limit = call.part.flags.timeout_ms
         try:
-            with anyio.move_on_after(limit / 1000 if limit else None):
+            if not limit:
+                result = await bound.provider.invoke(call.part, arguments)
+                return call.outcome or self._outcome(call, result)
+            with anyio.move_on_after(limit / 1000):
                 result = await bound.provider.invoke(call.part, arguments)
                 return call.outcome or self._outcome(call, result)
         finally:
