@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import hmac
 
 from hotplug.errors import NotFound
@@ -29,11 +30,10 @@ class Seal:
         principal: Who the refs are minted for.
     """
 
-    __slots__ = ("_base", "_key", "_opened", "_sealed")
+    __slots__ = ("_base", "_opened", "_sealed")
 
     def __init__(self, key: bytes, server: str, principal: str) -> None:
-        self._key = key
-        self._base = _measured(server) + _measured(principal)
+        self._base = hmac.new(key, _measured(server) + _measured(principal), hashlib.sha256)
         self._sealed: dict[tuple[str, str], str] = {}
         self._opened: dict[tuple[str, str], str] = {}
 
@@ -71,7 +71,9 @@ class Seal:
         return handle
 
     def _mac(self, kind: str, handle: bytes) -> str:
-        return _text(hmac.digest(self._key, self._base + _measured(kind) + handle, "sha256")[:_MAC_BYTES])
+        code = self._base.copy()
+        code.update(_measured(kind) + handle)
+        return _text(code.digest()[:_MAC_BYTES])
 
 
 def _measured(text: str) -> bytes:

@@ -49,9 +49,6 @@ def names(event: Mapping[str, Any]) -> tuple[bytes, str]:
     return name.encode("utf-8", "surrogatepass"), kind
 
 
-_COUNT: Final = "UPDATE store_stream SET last = last + ? WHERE name = ? RETURNING id, tag, last"
-
-
 def ensure(connection: sqlite3.Connection, stream: str) -> None:
     """Make a stream that isn't there yet."""
     connection.execute(
@@ -64,23 +61,23 @@ def append(
     connection: sqlite3.Connection, stream: str, name: bytes, kind: str, body: str, now: float
 ) -> tuple[str, bool]:
     """Append an event, JSON, unless its id is there; the cursor after it, and whether it is new."""
-    counted = connection.execute(_COUNT, (1, stream)).fetchone()
-    if counted is None:
+    place = locate(connection, stream, None)
+    if place is None:
         ensure(connection, stream)
-        counted = connection.execute(_COUNT, (1, stream)).fetchone()
-    number, tag, seq = counted
-    added = connection.execute(
-        "INSERT INTO store_event (stream, seq, event_id, type, stored, body) VALUES (?, ?, ?, ?, ?, ?)"
-        " ON CONFLICT (stream, event_id) DO NOTHING",
-        (number, seq, name, kind, now, body),
-    ).rowcount
-    if added:
-        return cursor_at(tag, seq), True
-    connection.execute(_COUNT, (-1, stream)).fetchone()
-    (kept,) = connection.execute(
-        "SELECT seq FROM store_event WHERE stream = ? AND event_id = ?", (number, name)
+        place = locate(connection, stream, None)
+        assert place is not None
+    kept = connection.execute(
+        "SELECT seq FROM store_event WHERE stream = ? AND event_id = ?", (place.stream, name)
     ).fetchone()
-    return cursor_at(tag, kept), False
+    if kept is not None:
+        return cursor_at(place.tag, kept[0]), False
+    seq = place.last + 1
+    connection.execute(
+        "INSERT INTO store_event (stream, seq, event_id, type, stored, body) VALUES (?, ?, ?, ?, ?, ?)",
+        (place.stream, seq, name, kind, now, body),
+    )
+    connection.execute("UPDATE store_stream SET last = ? WHERE id = ?", (seq, place.stream))
+    return cursor_at(place.tag, seq), True
 
 
 def locate(connection: sqlite3.Connection, stream: str, cursor: str | None) -> Place | None:
