@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from hotplug.evidence.noun import Noun
 from hotplug.evidence.observation import Provenance
-from hotplug.evidence.vocabulary import BeliefKind, Text, Whole, Words
+from hotplug.evidence.vocabulary import BeliefKind, Natural, Text, Whole, Words
 
 __all__ = ["Belief"]
 
@@ -23,6 +21,6 @@ class Belief(Noun):
     kind: BeliefKind
     statement: Text
     provenance: Provenance
-    observations: Whole = Field(default=0, ge=0)
+    observations: Natural = 0
     promoted_by: Words | None = None
     promoted_at: Whole | None = None
