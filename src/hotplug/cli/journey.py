@@ -65,7 +65,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
     from hotplug.connect import NativeTarget, link_of
     from hotplug.door import connect
     from hotplug.errors import ConfigError, ConnectionFailed, HotplugError
-    from hotplug.witness import FolderWitness, SqliteWitness
+    from hotplug.witness import CalendarFolder, CalendarTables
 
     if len(document.profiles) != 1:
         raise ConfigError("this build plays journeys over one profile", hint="split the journey")
@@ -81,7 +81,7 @@ async def _play(out: Output, document: Any, on: list[str]) -> Any:
         parsed = server.target
         witness: Any = None
         if isinstance(parsed, NativeTarget):
-            witness = SqliteWitness(parsed.path) if parsed.scheme == "sqlite" else FolderWitness(parsed.path)
+            witness = CalendarTables(parsed.path) if parsed.scheme == "sqlite" else CalendarFolder(parsed.path)
         try:
             found = connect(profile.range(range_), parsed, projection=server.projection, **server.session)
             async with AsyncExitStack() as stack:
