@@ -21,8 +21,7 @@ from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
 from hotplug.connect.claims.sources import Sources, WitnessView
-from hotplug.connect.claims.telling import lines_of, move_of
-from hotplug.connect.claims.verdict import Claimed, Verdict
+from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
 from hotplug.connect.client import Link
 from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
 from hotplug.evidence import (
@@ -48,6 +47,8 @@ from hotplug.evidence import (
     impeaching_spots,
 )
 from hotplug.evidence import Constraint as ConstraintNoun
+from hotplug.evidence.moves import next_move
+from hotplug.evidence.text import concerned
 from hotplug.evidence.witness import Witness
 
 __all__ = ["ClaimWindow", "Within", "checked", "claiming", "seconds_of"]
@@ -158,8 +159,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             assertions=tuple(assertions),
         )
 
-    async def open(self, conditions: Sequence[Condition] = ()) -> ClaimWindow:
-        """Open it at every place that looks; facts that the conditions are about are read as they stand now."""
+    async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
+        """Open it at every place that looks, and read facts as they stand now.
+
+        Args:
+            conditions: All that will be claimed, where that is known.
+        """
         budget = int((self.within + self.quiet) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
@@ -212,8 +217,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         spoilable = bool(self._constraints) or any(
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
-        quiet_since, seen, pause = started, frozenset[str](), _FIRST_PAUSE
+        quiet_since, seen, pause, last = started, frozenset[str](), _FIRST_PAUSE, math.inf
         while True:
+            began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
             ids = frozenset(f"{one.id} {one.summary}" for one in self._seen)
@@ -225,10 +231,13 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 return "signal"
             if decided and quiet:
                 return "quiescence"
-            if now >= deadline:
+            if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
-            await anyio.sleep(min(pause, max(deadline - now, 0.001)))
+            if now >= deadline and last == math.inf:
+                # A look takes time too: whether it is quiet now shows only after as long as quiet has to last.
+                last = now + self.quiet + 2 * (now - began)
+            await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _decided(self) -> bool:
@@ -320,8 +329,11 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
         for claimed, verdict, found in told:
             claimed.decided(verdict, run)
-            claimed.next_move = move_of(claimed, found, self._sources)
-            claimed.lines = lines_of(claimed, found, self._sources)
+            about = concerned(
+                found.ground, claimed.claim, channels=self._sources.channels, coverage=coverage, anomalies=anomalies
+            )
+            claimed.next_move = next_move(found.ground, about, word="sense")
+            claimed.lines = lines_of(found, claimed, run, coverage)
         for recording in self._link.recordings:
             recording.add(run)
 
