@@ -199,6 +199,17 @@ async def test_a_server_that_is_away_is_a_failed_request(http: httpx2.AsyncClien
         assert await at.seen() == ["POST /orders failed"]
 
 
+async def test_web_sockets_are_not_forwarded_and_that_is_a_blind_spot(
+    shop: Shop, http: httpx2.AsyncClient, watch: Callable[..., Any]
+) -> None:
+    async with HttpProxy(shop.url) as proxy:
+        at = await watch(proxy)
+        answer = await http.get(f"{proxy.url}/live", headers={"Connection": "Upgrade", "Upgrade": "websocket"})
+        assert answer.status_code == 501
+        assert await at.seen() == []
+        assert await at.gaps() == [("boundary-uncrossable", "net")]
+
+
 async def test_a_proxy_that_does_not_run_is_a_blind_spot(shop: Shop, watch: Callable[..., Any]) -> None:
     proxy = HttpProxy(shop.url)
     at = await watch(proxy)

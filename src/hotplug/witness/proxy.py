@@ -66,8 +66,9 @@ class HttpProxy(Watching):
 
     Its `net` is independent and of consequence grade: what went over the wire, and what came back. Requests and
     answers are streamed, not kept; the observation's value has method, path and status, no header and no body.
-    `failed` stands for a request that got no answer. One that was under way at the opening isn't counted. Blind spots are requests that are still without an answer, and web
-    sockets, which are not forwarded. What reaches the server by another way is not seen.
+    `failed` stands for a request that got no answer. One that was under way at the opening isn't counted. Blind spots
+    are requests that are still without an answer, and web sockets, which are not forwarded. What reaches the server
+    by another way is not seen.
 
     Args:
         upstream: The server's address, `http://` or `https://`; a path in it is put before each request's.
@@ -186,6 +187,9 @@ class HttpProxy(Watching):
             log_config=None,
             lifespan="off",
             http="h11",
+            ws="none",
+            interface="asgi3",
+            proxy_headers=False,
             access_log=False,
             timeout_graceful_shutdown=1,
             server_header=False,
@@ -204,12 +208,13 @@ class HttpProxy(Watching):
                 listener.close()
 
     async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":
-            self._web_sockets += 1
-            await receive()
-            await send({"type": "websocket.close", "code": 1011, "reason": "web sockets are not forwarded"})
-            return
         if scope["type"] != "http" or self._http is None:
+            return
+        if any(name == b"upgrade" and value.lower() == b"websocket" for name, value in scope["headers"]):
+            from starlette.responses import PlainTextResponse
+
+            self._web_sockets += 1
+            await PlainTextResponse("web sockets are not forwarded", status_code=501)(scope, receive, send)
             return
         raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
         exchange = _Exchange(self._counted, scope["method"], raw_path.decode("latin-1"))
