@@ -17,13 +17,48 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hotplug.connect.claims import (
+        constraint,
+        log,
+        net,
+        route,
+        sense,
+        signal,
+        state,
+        storage,
+        time,
+        ui,
+        visual,
+    )
     from hotplug.door import connect
     from hotplug.errors import ConnectionFailed, HotplugError
     from hotplug.profile import Extension, Profile, secret
 
-__all__ = ["ConnectionFailed", "Extension", "HotplugError", "Profile", "connect", "secret"]
+__all__ = [
+    "ConnectionFailed",
+    "Extension",
+    "HotplugError",
+    "Profile",
+    "connect",
+    "constraint",
+    "log",
+    "net",
+    "route",
+    "secret",
+    "sense",
+    "signal",
+    "state",
+    "storage",
+    "time",
+    "ui",
+    "visual",
+]
 
+_CLAIMS = "hotplug.connect.claims"
 _HOMES = {
+    **dict.fromkeys(
+        ("constraint", "log", "net", "route", "sense", "signal", "state", "storage", "time", "ui", "visual"), _CLAIMS
+    ),
     "ConnectionFailed": "hotplug.errors",
     "Extension": "hotplug.profile",
     "HotplugError": "hotplug.errors",

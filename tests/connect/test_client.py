@@ -257,7 +257,7 @@ async def test_windows_looks_and_events_between() -> None:
             await shop.ring()
             assert (await anext(shop.events(Shop.Ding, cursor=window.cursor))).loud is True
         assert window.closed is not None
-        assert window.closed.closed_by == "caller"
+        assert window.closed.closed_by == "ack"
         looked = await shop.look("turn")
         assert set(looked) == {"shop.items", "connection.describe"}
         assert await shop.look("effect") == {}

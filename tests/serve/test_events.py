@@ -132,7 +132,7 @@ async def test_live_events_are_kept_only_while_a_window_is_open() -> None:
         assert [event["payload"] for event in page["events"]] == [{"loud": False}]
         assert page["events"][0]["summary"] == "shop.ding"
         closed = (await runtime.call("connection.window.close", {"window": opened["window"]})).content
-        assert closed["closedBy"] == "caller"
+        assert closed["closedBy"] == "ack"
         assert "blindSpots" not in closed["coverage"]
         again = await runtime.call("connection.window.close", {"window": opened["window"]})
         assert again.content["code"] == "not_found"

@@ -6,7 +6,7 @@ import inspect
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import anyio
 
 from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
 from hotplug.connect.channel import Channel, Reply
+from hotplug.connect.masking import Masker
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets
 from hotplug.connect.spoken import Spoken
 from hotplug.errors import (
@@ -74,12 +75,37 @@ class Window:
     closed: WindowClosed | None = None
 
 
+Done: TypeAlias = Callable[["Mapping[str, Any] | None", "BaseException | None"], None]
+Listener: TypeAlias = Callable[[Part, "Mapping[str, Any]"], "Done | None"]
+"""Is told of each call as it is made, and by what it gives back, of its result or its failure."""
+
 OnNote: TypeAlias = Callable[[str, str], None]
 """Gets the part and a sentence that its server says besides a result: what it couldn't read, what it took for what."""
 
 
 def _log_note(part: str, note: str) -> None:
     _log.info("%s: %s", part, note)
+
+
+class Masks:
+    """The values that went into sensitive fields, so that they can be kept out of what is recorded."""
+
+    def __init__(self) -> None:
+        self._certain: set[str] = set()
+        self._given: set[str] = set()
+        self._masker: Masker | None = None
+
+    def add(self, value: str, *, certain: bool) -> None:
+        """Remember a value: a secret for certain, or what a caller gave in plain, which may be any word."""
+        kept = self._certain if certain else self._given
+        if value not in kept:
+            kept.add(value)
+            self._masker = None
+
+    def __call__(self, text: str) -> str:
+        if self._masker is None:
+            self._masker = Masker(self._certain, self._given)
+        return self._masker(text)
 
 
 class Link:
@@ -97,19 +123,45 @@ class Link:
         *,
         vault: Secrets | None = None,
         on_note: OnNote | None = None,
+        listeners: list[Listener] | None = None,
+        witnesses: tuple[Any, ...] = (),
+        shown: Masks | None = None,
+        recordings: list[Any] | None = None,
     ) -> None:
         self.channel = channel
         self.spoken = spoken
         self.options = options or Options()
         self.vault: Secrets = vault or NoSecrets()
         self.on_note: OnNote = on_note or _log_note
+        self.listeners: list[Listener] = [] if listeners is None else listeners
+        """Told of every call through this connection, with whatever options it is made."""
+        self.witnesses = witnesses
+        """What looks besides, in the windows of this connection."""
+        self._masks = shown or Masks()
+        self.recordings: list[Any] = [] if recordings is None else recordings
+        """Takes the run of each window."""
 
     def with_options(self, **options: Any) -> Link:
         """The same link with other options for its calls."""
         return self._like(self.spoken, replace(self.options, **options))
 
     def _like(self, spoken: Spoken, options: Options) -> Link:
-        return Link(self.channel, spoken, options, vault=self.vault, on_note=self.on_note)
+        return Link(
+            self.channel,
+            spoken,
+            options,
+            vault=self.vault,
+            on_note=self.on_note,
+            listeners=self.listeners,
+            witnesses=self.witnesses,
+            shown=self._masks,
+            recordings=self.recordings,
+        )
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets of the connection, and without what went into sensitive fields through it."""
+        own = cast("Callable[[str], str]", getattr(self.channel, "mask", str))
+        return self._masks(own(text))
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)
@@ -130,6 +182,20 @@ class Link:
 
     async def call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call a part with its arguments in wire form; the structured content comes back."""
+        heard = [done for one in tuple(self.listeners) if (done := one(part, arguments)) is not None]
+        if not heard:
+            return await self._call_wire(part, arguments)
+        try:
+            content = await self._call_wire(part, arguments)
+        except BaseException as error:
+            for done in heard:
+                done(None, error)
+            raise
+        for done in heard:
+            done(content, None)
+        return content
+
+    async def _call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         way = self.spoken.way(part.name)
         if way is None:
             if part.name in self.spoken.known:
@@ -174,10 +240,14 @@ class Link:
             members = cast("Mapping[str, Any]", value)
             if name in part.sensitive and set(members) == {"secret"}:
                 to = Destination(server=self.channel.target, member=part.name)
-                return (await self.vault.get(str(members["secret"]), to)).reveal()
+                value = (await self.vault.get(str(members["secret"]), to)).reveal()
+                self._masks.add(value, certain=True)
+                return value
             return {key: await self._with_secrets(part, item, key) for key, item in members.items()}
         if isinstance(value, list):
             return [await self._with_secrets(part, item, name) for item in cast("list[Any]", value)]
+        if isinstance(value, str) and name in part.sensitive:
+            self._masks.add(value, certain=False)
         return value
 
     def _pass_on(self, part: str, reply: Reply) -> None:
@@ -273,6 +343,38 @@ class Link:
                 object.__setattr__(window, "closed", WindowClosed.model_validate(closed))
 
         return opened()
+
+    def claims(self, within: Any, quiet: Any) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.window import ClaimWindow
+
+        return ClaimWindow(self, within=within, quiet=quiet)
+
+    def claim(
+        self, statement: str, conditions: Sequence[Any], within: Any, quiet: Any
+    ) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.window import claiming
+
+        return claiming(self, statement, conditions, within=within, quiet=quiet)
+
+    def with_witness(self, client: Any, witnesses: Sequence[Any]) -> Any:
+        other = copy(client)
+        link = other._caller = self._like(self.spoken, self.options)
+        link.witnesses = (*self.witnesses, *witnesses)
+        return other
+
+    def recorded(self) -> AbstractAsyncContextManager[Any]:
+        from hotplug.connect.claims.recording import Recording
+
+        @asynccontextmanager
+        async def recording() -> AsyncGenerator[Recording, None]:
+            made = Recording()
+            self.recordings.append(made)
+            try:
+                yield made
+            finally:
+                self.recordings.remove(made)
+
+        return recording()
 
 
 def _content(name: str, reply: Reply) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from hotplug.catalog.connection import Connection
 from hotplug.declare import Declaration, Finding, available, check, routes
 from hotplug.errors import ConnectError, Unsupported
-from hotplug.profile import Extension, Part, Profile
+from hotplug.profile import Definition, Extension, Part, Profile
 from hotplug.profile.versions import Range, default_range
 
 __all__ = ["Spoken", "Way", "speaks"]
@@ -42,6 +42,7 @@ class Spoken:
     ways: Mapping[str, Way]
     lost: Mapping[str, str]
     keeps_keys: bool
+    definition: Definition = field(repr=False)
     declaration: Declaration = field(repr=False)
     tools: Sequence[Mapping[str, Any]] = field(repr=False)
     findings: tuple[Finding, ...] = ()
@@ -130,6 +131,7 @@ def speaks(
         ways=ways,
         lost={name: facet.without for name, facet in definition.all_facets.items()},
         keeps_keys="connection.describe" in ways,
+        definition=definition,
         declaration=declaration,
         tools=tools,
         findings=tuple(findings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
 
 from hotplug.errors import HotplugError, InvalidArgument, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
+from hotplug.profile.claimed import Claimed, ClaimWindow
 from hotplug.profile.definition import RESERVED, Definition, Determinism, RefKind
 from hotplug.profile.fields import Model, Ref, wire_name
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
@@ -44,6 +45,16 @@ class Caller(Protocol):
     async def describe(self) -> Mapping[str, Any]: ...
 
     async def look(self, moment: str) -> Mapping[str, Any]: ...
+
+    def claim(
+        self, statement: str, conditions: Sequence[Any], within: Any, quiet: Any
+    ) -> AbstractAsyncContextManager[Any]: ...
+
+    def claims(self, within: Any, quiet: Any) -> AbstractAsyncContextManager[Any]: ...
+
+    def with_witness(self, client: Any, witnesses: Sequence[Any]) -> Any: ...
+
+    def recorded(self) -> AbstractAsyncContextManager[Any]: ...
 
     def events(
         self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None
@@ -349,6 +360,40 @@ class Profile(Contract):
     def window(self, *, budget_ms: int = 10_000) -> AbstractAsyncContextManager[Any]:
         """A stretch of time in which live events are kept: `async with app.window() as window`."""
         return self._connected().window(budget_ms)
+
+    def claim(
+        self, statement: str, *conditions: Any, within: Any = "5s", quiet: Any = "300ms"
+    ) -> AbstractAsyncContextManager[Claimed]:
+        """Write a claim down, act, and get its verdict.
+
+        `async with app.claim("the order is placed", net("POST /orders 201").exactly(1), within="5s") as claim:`
+        Entering opens a window and writes the claim down; leaving waits until things have settled, closes the window,
+        and judges. Where acting fails with an error of the connection, the claim is judged all the same.
+
+        Args:
+            conditions: Conditions (`net(…).exactly(1)`) that have to hold together, and constraints of the window.
+            within: How long after the last action it may take to come true: `"5s"`, seconds, or a timedelta.
+            quiet: How long nothing new may come before a claim counts as settled that something late could spoil.
+
+        Raises:
+            InvalidArgument: It says nothing, or names nothing that could be evaluated.
+        """
+        return self._connected().claim(statement, conditions, within, quiet)
+
+    def claims(self, *, within: Any = "5s", quiet: Any = "300ms") -> AbstractAsyncContextManager[ClaimWindow]:
+        """A window for several claims: `async with app.claims() as window`, then `window.claim(…)`; see `claim`.
+
+        A claim that is written after something was done in the window is recorded as such, and never proved.
+        """
+        return self._connected().claims(within, quiet)
+
+    def with_witness(self, *witnesses: Any) -> Self:
+        """The same connection with witnesses, which look in every window that is opened through it."""
+        return self._connected().with_witness(self, witnesses)
+
+    def recorded(self) -> AbstractAsyncContextManager[Any]:
+        """Keep every window from here on: `async with app.recorded() as recording`, then `recording.save(path)`."""
+        return self._connected().recorded()
 
     def _connected(self) -> Caller:
         if self._caller is None:

@@ -84,6 +84,8 @@ class ProjectedProvider:
     takes: Literal["typed", "wire"] = "wire"
     extensions: tuple[type[Extension], ...] = ()
     atomic = False
+    emits: frozenset[str] = frozenset()
+    """None: no projection tells of events."""
 
     def __init__(
         self,

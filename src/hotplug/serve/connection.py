@@ -10,25 +10,28 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 
 from hotplug.catalog.connection import (
+    BlindSpot,
     Connection,
     Coverage,
     Described,
     EventRecord,
     Events,
     MissingPart,
+    SenseWorth,
     WindowClosed,
     WindowOpened,
 )
 from hotplug.errors import NotFound
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense
+from hotplug.profile.senses import SENSES
 from hotplug.serve.call import current_call
 from hotplug.serve.events import EventLog, Window
-from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef
+from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
 
 if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
 
-__all__ = ["ConnectionParts", "without_of"]
+__all__ = ["Acting", "ConnectionParts", "without_of"]
 
 _LONGEST_BUDGET_MS: Final = 600_000
 
@@ -45,6 +48,7 @@ class ConnectionParts:
     extensions: tuple[type[Extension], ...] = ()
     title = "connection"
     instance = ""
+    emits: frozenset[str] = frozenset()
     senses: Mapping[str, Sense] = {}  # empty and read only
     determinism: Determinism = Connection.definition.determinism
     projection: ProjectionRef | None = None
@@ -54,13 +58,14 @@ class ConnectionParts:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self.events = EventLog(runtime)
+        self.acting = Acting()
 
     async def invoke(self, part: Part, arguments: Mapping[str, Any]) -> Any:
         match part.name:
             case "connection.describe":
                 return await self._describe()
             case "connection.window.open":
-                return await self._open(arguments["budget_ms"])
+                return await self._open(arguments["budget_ms"], arguments.get("closes"))
             case "connection.window.close":
                 return await self._close(arguments["window"])
             case _:
@@ -92,13 +97,14 @@ class ConnectionParts:
             surface=providers[0].title if providers else self._runtime.name,
             instance=providers[0].instance if providers else "",
             epoch=self.events.epoch,
+            senses={name: SenseWorth.model_validate(worth.document()) for name, worth in self._watched().items()},
             declaration=dict(self._runtime.declaration.to_extensions()),
             determinism=providers[0].determinism.document() if providers else {},
             missing=missing,
             notes=notes or None,
         )
 
-    async def _open(self, budget_ms: int) -> WindowOpened:
+    async def _open(self, budget_ms: int, closes: list[str] | None) -> WindowOpened:
         now = anyio.current_time()
         for id_, window in list(self.events.windows.items()):
             if window.deadline + _LONGEST_BUDGET_MS / 1000 < now:
@@ -109,32 +115,69 @@ class ConnectionParts:
             opened=now,
             deadline=now + min(budget_ms, _LONGEST_BUDGET_MS) / 1000,
             first=self.events.count + 1,
+            closes=closes,
         )
         self.events.windows[window.id] = window
         return WindowOpened(window=window.id, cursor=await self.events.here())
 
     async def _close(self, id_: str) -> WindowClosed:
-        window = self.events.windows.pop(id_, None)
+        window = self.events.windows.get(id_)
         if window is None:
             raise NotFound(f"there is no window {id_!r}", hint="it was closed, or its server was restarted")
-        over = anyio.current_time() > window.deadline
-        senses = sorted(
-            {
-                part.flags.sense
-                for provider in self._runtime.providers
-                for part in provider.definition.all_parts.values()
-                if part.kind == "event" and part.flags.sense
-            }
-        )
+        # What was asked for in the window is answered, or the window's time is over.
+        await self.acting.nothing(until=window.deadline)
+        self.events.windows.pop(id_, None)
+        spots: list[BlindSpot] = []
+        if self.acting.count:
+            spots.append(
+                BlindSpot(
+                    kind="still-in-flight",
+                    detail=f"{self.acting.count} operations were still under way when the window was closed",
+                    impeaching=True,
+                    remedy="give the window a longer budget",
+                )
+            )
+        watched = self._watched()
+        if window.lost:
+            spots.extend(
+                BlindSpot(
+                    kind="buffer-truncated",
+                    sense=sense,
+                    detail="more live events than are kept: the oldest are gone",
+                    remedy="read the events while the window is open",
+                )
+                for sense in sorted(watched)
+            )
+        unmeasurable = window.closes is not None and "ack" not in window.closes
+        if unmeasurable:
+            spots.append(
+                BlindSpot(
+                    kind="channel-unobserved",
+                    sense="time",
+                    detail=f"none of {', '.join(window.closes or ())} can be measured here; the window ended on ack",
+                )
+            )
+        over = bool(self.acting.count) or anyio.current_time() > window.deadline
         return WindowClosed(
-            closed_by="budget" if over else "caller",
+            closed_by="budget-exhausted" if over else "ack",
+            unmeasurable=True if unmeasurable else None,
             opened_at=window.opened_at,
             closed_at=_now(),
-            coverage=Coverage(
-                blind_spots=["more live events than are kept: the oldest are gone"] if window.lost else None,
-                senses=senses,
-            ),
+            coverage=Coverage(senses=sorted(watched), blind_spots=spots or None),
         )
+
+    def _watched(self) -> dict[str, Sense]:
+        """The senses that are watched: of events that are emitted, and those that a provider states."""
+        found: dict[str, Sense] = {}
+        for provider in self._runtime.providers:
+            parts = provider.definition.all_parts
+            for name in sorted(provider.emits):
+                sense = parts[name].flags.sense if name in parts else None
+                worth = _worth(provider, sense) if sense else None
+                if sense and worth:
+                    found[sense] = worth
+            found.update(provider.senses)
+        return found
 
     async def _poll(self, arguments: Mapping[str, Any]) -> Events:
         page = await self.events.after(
@@ -150,6 +193,37 @@ class ConnectionParts:
             cursor=page.cursor,
             missed=True if page.missed else None,
         )
+
+
+class Acting:
+    """How many effectful operations are under way."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._idle: anyio.Event | None = None
+
+    def began(self) -> None:
+        self.count += 1
+
+    def ended(self) -> None:
+        self.count -= 1
+        if self.count == 0 and self._idle is not None:
+            self._idle.set()
+            self._idle = None
+
+    async def nothing(self, *, until: float) -> None:
+        """Wait until none is, at most until that moment."""
+        with anyio.move_on_at(until):
+            while self.count:
+                self._idle = self._idle or anyio.Event()
+                await self._idle.wait()
+
+
+def _worth(provider: Provider, sense: str) -> Sense | None:
+    for definition in provider.definition.lineage():
+        if sense in definition.senses:
+            return definition.senses[sense]
+    return SENSES.get(sense)
 
 
 def without_of(part: Part, definitions: Sequence[Definition]) -> str | None:

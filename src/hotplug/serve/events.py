@@ -35,6 +35,7 @@ class Window:
     opened: float
     deadline: float
     first: int
+    closes: list[str] | None = None
     lost: bool = False
 
 
@@ -75,6 +76,10 @@ class EventLog:
             if flags is None:
                 raise HotplugError(
                     f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes"
+                )
+            if flags.name not in provider.emits:
+                raise HotplugError(
+                    f"{provider.title} emits {flags.name} and doesn't say so", hint=f'add "{flags.name}" to its emits'
                 )
             try:
                 call: Call | None = current_call()

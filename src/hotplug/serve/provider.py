@@ -72,7 +72,14 @@ class Provider(Protocol):
         ...
 
     @property
-    def senses(self) -> Mapping[str, Sense]: ...
+    def emits(self) -> frozenset[str]:
+        """The events that it really tells of."""
+        ...
+
+    @property
+    def senses(self) -> Mapping[str, Sense]:
+        """Senses that it watches besides those of its events, or with less weight than they have by default."""
+        ...
 
     @property
     def determinism(self) -> Determinism: ...
@@ -105,7 +112,7 @@ class Provider(Protocol):
 class NativeProvider:
     """A native server's instance, one profile of it.
 
-    The instance may have `title`, `instance`, `senses`, `determinism`, `commits_with_store`, `file`, and async
+    The instance may have `title`, `instance`, `emits`, `senses`, `determinism`, `commits_with_store`, `file`, and async
     `aopen`, `aclose` and `anotes` (a mapping: what `connection.describe` says besides, looked up anew each time).
     """
 
@@ -137,6 +144,15 @@ class NativeProvider:
     @property
     def instance(self) -> str:
         return str(getattr(self.server, "instance", "default"))
+
+    @property
+    def emits(self) -> frozenset[str]:
+        """The events that the server says it emits, else those that every server of the profile has."""
+        said = getattr(self.server, "emits", None)
+        if said is not None:
+            return frozenset(cast("frozenset[str]", said))
+        events = (one for one in self.definition.all_parts.values() if one.kind == "event" and one.flags.required)
+        return frozenset(one.name for one in events)
 
     @property
     def senses(self) -> Mapping[str, Sense]:

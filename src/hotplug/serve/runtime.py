@@ -255,12 +255,17 @@ class Runtime:
         """Do the work and give its outcome as JSON."""
         token = running(call)
         limit = call.part.flags.timeout_ms
+        acting = self.connection.acting if call.part.flags.effects else None
+        if acting is not None:
+            acting.began()
         try:
             with anyio.move_on_after(limit / 1000 if limit else None):
                 result = await bound.provider.invoke(call.part, arguments)
                 return call.outcome or self._outcome(call, result)
         finally:
             ended(token)
+            if acting is not None:
+                acting.ended()
         if call.outcome is not None:
             # It was too late, and yet it was done: it is committed with its outcome.
             return call.outcome

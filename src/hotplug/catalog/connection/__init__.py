@@ -1,8 +1,10 @@
 """connection@1: what every connection can say of itself."""
 
 from hotplug.catalog.connection.profile import (
+    BlindSpot,
+    BlindSpotKind,
+    CloseCondition,
     Closed,
-    CloseReason,
     Connection,
     Coverage,
     Described,
@@ -10,12 +12,15 @@ from hotplug.catalog.connection.profile import (
     Events,
     MissingPart,
     Opened,
+    SenseWorth,
     WindowClosed,
     WindowOpened,
 )
 
 __all__ = [
-    "CloseReason",
+    "BlindSpot",
+    "BlindSpotKind",
+    "CloseCondition",
     "Closed",
     "Connection",
     "Coverage",
@@ -24,6 +29,7 @@ __all__ = [
     "Events",
     "MissingPart",
     "Opened",
+    "SenseWorth",
     "WindowClosed",
     "WindowOpened",
 ]

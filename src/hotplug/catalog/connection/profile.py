@@ -9,7 +9,9 @@ from pydantic import Field
 from hotplug.profile import Determinism, Duration, Model, Profile, operation, read
 
 __all__ = [
-    "CloseReason",
+    "BlindSpot",
+    "BlindSpotKind",
+    "CloseCondition",
     "Closed",
     "Connection",
     "Coverage",
@@ -18,11 +20,24 @@ __all__ = [
     "Events",
     "MissingPart",
     "Opened",
+    "SenseWorth",
     "WindowClosed",
     "WindowOpened",
 ]
 
-CloseReason = Literal["caller", "budget", "quiescence", "instance-replaced"]
+CloseCondition = Literal[
+    "quiescence", "ticks", "ack", "signal", "settled-physical", "exit", "terminated", "budget-exhausted"
+]
+"""What ends a window (Open Verification Protocol 1); `terminated` and `budget-exhausted` are not clean ends."""
+
+BlindSpotKind = Literal[
+    "channel-unobserved",
+    "boundary-uncrossable",
+    "buffer-truncated",
+    "redacted",
+    "still-in-flight",
+    "effect-elsewhere",
+]
 
 
 class MissingPart(Model):
@@ -32,6 +47,13 @@ class MissingPart(Model):
     without: str | None = None
 
 
+class SenseWorth(Model):
+    """What evidence of a sense is worth there; never more than the table of senses says."""
+
+    independence: Literal["independent", "actuation-derived"]
+    grade: Literal["consequence", "presence", "context"]
+
+
 class Described(Model):
     """What stands behind the connection."""
 
@@ -39,6 +61,8 @@ class Described(Model):
     instance: str
     """Changes when what it names is replaced."""
     epoch: str | None = None
+    senses: dict[str, SenseWorth] | None = None
+    """The senses that it watches, by name; an empty table says that it watches none."""
     declaration: dict[str, Any]
     determinism: dict[str, str]
     missing: list[MissingPart]
@@ -59,15 +83,27 @@ class WindowOpened(Model):
     """Where `connection.events` starts for what happens in the window."""
 
 
-class Coverage(Model):
-    """What couldn't be seen in a window; a list that is absent can't be made, an empty one is a claim."""
+class BlindSpot(Model):
+    """Something that couldn't be seen."""
 
-    blind_spots: list[str] | None = None
+    kind: BlindSpotKind
+    sense: str | None = None
+    detail: str
+    impeaching: bool = False
+    """Said of a gap that belongs to no one sense, and that no claim about the window survives."""
+    remedy: str | None = None
+
+
+class Coverage(Model):
+    """What was watched in a window and what couldn't be seen."""
+
     senses: list[str]
+    blind_spots: list[BlindSpot] | None = None
+    """Absent where the gaps can't be listed; an empty list says that there were none."""
 
 
 class WindowClosed(Model):
-    closed_by: CloseReason
+    closed_by: CloseCondition
     unmeasurable: bool | None = None
     opened_at: str
     closed_at: str
@@ -123,13 +159,16 @@ class Connection(
         ...
 
     @operation("connection.window.open")
-    async def open_window(self, budget_ms: Duration, closes: list[str] | None = None) -> WindowOpened:
-        """Open a window: from now on, what happens is kept until the window is closed or its budget is over."""
+    async def open_window(self, budget_ms: Duration, closes: list[CloseCondition] | None = None) -> WindowOpened:
+        """Open a window: from now on, what happens is kept until the window is closed or its budget is over.
+
+        `closes` names the conditions that may end it; a server that can measure none of them says `unmeasurable`.
+        """
         ...
 
     @operation("connection.window.close")
     async def close_window(self, window: str) -> WindowClosed:
-        """Close a window, and say what couldn't be seen in it."""
+        """Close a window once what was asked for in it has been answered, and say what couldn't be seen in it."""
         ...
 
     @read("connection.events", sense="state")

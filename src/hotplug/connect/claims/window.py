@@ -1,0 +1,527 @@
+"""A window on a connection: claims are written down, things are done, everybody looks, each claim gets its verdict.
+
+Source: Open Verification Protocol 1, "From realm output to adjudication input"; the design's page verification.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import secrets
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+from types import TracebackType
+from typing import Any, Final, cast
+
+import anyio
+
+from hotplug.connect.claims.conditions import Condition, Constraint, predicate_reader
+from hotplug.connect.claims.realm import Closing, Realm, now_ms
+from hotplug.connect.claims.recording import run_of
+from hotplug.connect.claims.redaction import Redactor
+from hotplug.connect.claims.sources import Sources, WitnessView
+from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
+from hotplug.connect.client import Link
+from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
+from hotplug.evidence import (
+    Adjudication,
+    AdjudicationInput,
+    Admitted,
+    Anomaly,
+    Assertion,
+    BlindSpot,
+    Claim,
+    CloseCondition,
+    ConstraintViolation,
+    Coverage,
+    Evidence,
+    Observation,
+    VerdictRecord,
+    Window,
+    adjudicate,
+    admit,
+    assertions_held,
+    assertions_held_under,
+    closed_cleanly,
+    impeaching_spots,
+)
+from hotplug.evidence import Constraint as ConstraintNoun
+from hotplug.evidence.moves import next_move
+from hotplug.evidence.text import concerned
+from hotplug.evidence.witness import Witness
+
+__all__ = ["ClaimWindow", "Within", "checked", "claiming", "seconds_of"]
+
+Within = str | float | timedelta
+"""A length of time: `"5s"`, `"500ms"`, `"2m"`, seconds, or a timedelta."""
+
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
+_FIRST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 0.25
+_MARGIN_MS: Final = 60_000
+"""What the subject's own window may stay open beyond the claim's time: acting takes time too."""
+
+
+def seconds_of(length: Within, what: str = "within") -> float:
+    """The length in seconds.
+
+    Raises:
+        InvalidArgument: It is no length of time above zero.
+    """
+    value: float | None = None
+    if isinstance(length, timedelta):
+        value = length.total_seconds()
+    elif isinstance(length, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m)\s*", length)
+        value = float(found[1]) * _UNITS[found[2]] if found else None
+    elif not isinstance(length, bool):
+        value = float(length)
+    if value is None or not math.isfinite(value) or value <= 0:
+        raise InvalidArgument(f"{what} is {length!r}", hint='a length of time such as "5s", "500ms" or "2m"')
+    return value
+
+
+class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
+    """An open window; several claims may be written down in it.
+
+    Args:
+        within: How long after the last action a claim may take to come true.
+        quiet: How long nothing new may be seen before the window counts as settled, where a claim could still be
+            spoiled by what comes late (`exactly`, `at_most`, `absent`, facts, constraints).
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        *,
+        within: Within = "5s",
+        quiet: Within = "300ms",
+    ) -> None:
+        self.id = f"w_{secrets.token_urlsafe(9)}"
+        self.within, self.quiet = seconds_of(within), seconds_of(quiet, "quiet")
+        self._link = link
+        witnesses: tuple[Witness, ...] = link.witnesses
+        names = [str(one.name) for one in witnesses]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise InvalidArgument(
+                f"two witnesses are called {', '.join(doubled)}", hint="give each a name of its own: name="
+            )
+        sensitive = {name for part in link.spoken.known.values() for name in part.sensitive}
+        redactor = Redactor(sensitive=sensitive, mask=link.mask)
+        self._sources = Sources(Realm(link, self.id), tuple(WitnessView(one) for one in witnesses), redactor)
+        self._claims: list[Claimed] = []
+        self._constraints: list[tuple[str, Constraint]] = []
+        self._open = False
+        self._opened_at = 0
+        self._before: dict[str, Observation] = {}
+        self._seen: tuple[Observation, ...] = ()
+
+    def claim(self, statement: str, *conditions: Condition | Constraint) -> Claimed:
+        """Write a claim down. One that comes after something was done in the window is recorded as such.
+
+        Raises:
+            InvalidArgument: It says nothing, names nothing to evaluate, or a witness that isn't here.
+        """
+        if not self._open:
+            raise HotplugError(f"the claim {statement!r} has no window", hint="write it inside the async with block")
+        held = checked(statement, conditions)
+        for one in conditions:
+            if isinstance(one, Constraint):
+                self.constrain(one)
+        number = len(self._claims) + 1
+        late = bool(self._sources.realm.actions)
+        claimed = Claimed(statement, held, self._lowered(f"{self.id}.c{number}", statement, held, late))
+        self._claims.append(claimed)
+        return claimed
+
+    def constrain(self, constraint: Constraint) -> None:
+        """Write a constraint down: it must hold throughout the window."""
+        self._sources.channel_of(constraint.condition.selector)
+        self._constraints.append((f"{self.id}.k{len(self._constraints) + 1}", constraint))
+
+    def _lowered(self, id_: str, statement: str, conditions: Sequence[Condition], late: bool) -> Claim:
+        assertions: list[Assertion] = []
+        for index, condition in enumerate(conditions, 1):
+            channel = self._sources.channel_of(condition.selector)
+            assertions.append(
+                Assertion(
+                    id=f"{id_}.a{index}",
+                    predicate=condition.predicate(channel),
+                    reads=condition.reads,
+                    channels=(channel,),
+                )
+            )
+        return Claim(
+            id=id_,
+            statement=statement,
+            declared_at="after-action" if late else "before-action",
+            assertions=tuple(assertions),
+        )
+
+    async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
+        """Open it at every place that looks, and read facts as they stand now.
+
+        Args:
+            conditions: All that will be claimed, where that is known.
+        """
+        budget = int((self.within + self.quiet) * 1000)
+        await self._sources.realm.open(budget + _MARGIN_MS)
+        try:
+            self._sources.name_channels()
+            self._opened_at = now_ms()
+            for view in self._sources.witnesses:
+                await view.open(budget)
+            for one in await self._sources.before(conditions):
+                self._before[one.id] = one
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._sources.realm.close()
+            raise
+        self._open = True
+        return self
+
+    async def abandon(self) -> None:
+        """Close every place again, without a verdict."""
+        self._open = False
+        with anyio.CancelScope(shield=True):
+            await self._sources.realm.close()
+            for view in self._sources.witnesses:
+                await view.close()
+
+    async def __aenter__(self) -> ClaimWindow:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.end(error)
+
+    async def end(self, error: BaseException | None = None) -> None:
+        """Wait until things have settled, close everywhere, and judge.
+
+        Args:
+            error: What ended the acting, if it failed.
+        """
+        # What was done has been done: its verdict is wanted most where the doing failed. Given up is given up.
+        waits = error is None or isinstance(error, ConnectionFailed)
+        with anyio.CancelScope(shield=not waits):
+            cause = await self._settle() if waits and self._claims else ("ack" if error is None else "budget-exhausted")
+            await self._close(cause)
+
+    async def _settle(self) -> CloseCondition:
+        """Look until every claim is decided and nothing more comes, or the time is over; say which it was."""
+        started = anyio.current_time()
+        acted = self._sources.realm.acted or started
+        deadline = max(acted + self.within, started + self.quiet)
+        spoilable = bool(self._constraints) or any(
+            _spoilable(one) for claim in self._claims for one in claim.conditions
+        )
+        quiet_since, seen, pause, last = started, frozenset[str](), _FIRST_PAUSE, math.inf
+        while True:
+            began = anyio.current_time()
+            self._seen = await self._sources.observe()
+            now = anyio.current_time()
+            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen)
+            if ids != seen:
+                seen, quiet_since = ids, now
+            quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
+            decided = self._decided()
+            if decided and not spoilable:
+                return "signal"
+            if decided and quiet:
+                return "quiescence"
+            if now >= deadline and (quiet or now >= last):
+                unsettled = not quiet or bool(self._sources.realm.unknown)
+                return "budget-exhausted" if unsettled else "quiescence"
+            if now >= deadline and last == math.inf:
+                # A look takes time too: whether it is quiet now shows only after as long as quiet has to last.
+                last = now + self.quiet + 2 * (now - began)
+            await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _decided(self) -> bool:
+        """Whether no claim could still become true: each is true, or false for good."""
+        read = self._read
+        for claimed in self._claims:
+            readings = [read(one.predicate) for one in claimed.claim.assertions]
+            answers = [(one, one.evaluate(self._seen)) for one in readings if one is not None]
+            if any(answer is False and not one.repairable(self._seen) for one, answer in answers):
+                continue
+            if any(answer is not True for _, answer in answers):
+                return False
+        return True
+
+    @property
+    def _read(self) -> Any:
+        return predicate_reader(frozenset(one.id for one in self._sources.realm.actions))
+
+    async def _close(self, cause: CloseCondition) -> None:
+        self._open = False
+        realm = self._sources.realm
+        # The realm's last events come with its end; witnesses look once more after that.
+        closing = await realm.close()
+        self._seen = await self._sources.observe()
+        closings = [closing, *[await view.close() for view in self._sources.witnesses]]
+        ended = closing.closed_by if closing.closed_by in ("terminated", "budget-exhausted") else cause
+        window = Window(
+            id=self.id,
+            opened_at=self._opened_at,
+            closed_at=now_ms(),
+            budget_ms=max(1, int(self.within * 1000)),
+            closes="quiescence",
+            closed_by=ended,
+            subject=realm.identity,
+        )
+        coverage = self._coverage(closings)
+        anomalies = tuple(realm.detect(self._seen))
+        if realm.replaced and realm.channels:
+            channel = realm.channels[0].id
+            anomalies += (
+                Anomaly(
+                    kind="evidence-superseded",
+                    tier="absence-derived",
+                    claim="what was seen is of the subject that was acted on",
+                    counter=str(realm.lost),
+                    between=(channel, channel),
+                ),
+            )
+        violations, unchecked, kept = self._constrained(window, coverage)
+        coverage = _with_unchecked(coverage, unchecked)
+        records: list[VerdictRecord] = []
+        told: list[tuple[Claimed, Verdict, Adjudication]] = []
+        evidence: dict[str, Any] = {one.observation.id: one for one in kept}
+        for number, claimed in enumerate(self._claims, 1):
+            given, dropped = self._input(claimed, window, coverage, anomalies)
+            found = adjudicate(given)
+            verdict = Verdict(found.verdict, found.ground, found.grade, found.reasons)
+            claimed.evidence = given.evidence
+            claimed.seen = tuple(f"{one.channel}: {one.summary}" for one in self._read_by(claimed))
+            claimed.blind_spots = coverage.blind_spots
+            claimed.violations, claimed.unchecked = violations, unchecked
+            evidence.update({one.observation.id: one for one in given.evidence})
+            records.append(
+                VerdictRecord(
+                    id=f"{self.id}.v{number}",
+                    claim=claimed.claim.id,
+                    window=self.id,
+                    verdict=found.verdict,
+                    ground=found.ground,
+                    reasons=(*found.reasons, *dropped[:20]),
+                    evidence=tuple(one.observation.id for one in given.evidence),
+                    anomalies=anomalies,
+                    at=now_ms(),
+                    grade=found.grade,
+                )
+            )
+            told.append((claimed, verdict, found))
+        run = run_of(
+            self._sources,
+            windows=(window, *(view.window for view in self._sources.witnesses if view.window is not None)),
+            coverage=(coverage, *(view.covered for view in self._sources.witnesses if view.covered is not None)),
+            claims=[one.claim for one in self._claims],
+            constraints=[self._noun(id_, one) for id_, one in self._constraints],
+            evidence=tuple(evidence.values()),
+            anomalies=anomalies,
+            verdicts=tuple(records),
+            violations=violations,
+            started_at=self._opened_at,
+        )
+        for claimed, verdict, found in told:
+            claimed.decided(verdict, run)
+            about = concerned(
+                found.ground, claimed.claim, channels=self._sources.channels, coverage=coverage, anomalies=anomalies
+            )
+            claimed.next_move = next_move(found.ground, about, word="sense")
+            claimed.lines = lines_of(found, claimed, run, coverage)
+        for recording in self._link.recordings:
+            recording.add(run)
+
+    def _input(
+        self, claimed: Claimed, window: Window, coverage: Coverage, anomalies: tuple[Anomaly, ...]
+    ) -> tuple[AdjudicationInput, tuple[str, ...]]:
+        read = self._read
+        admitted = self._admitted(claimed.claim, window)
+        body: dict[str, Any] = {
+            "claim": claimed.claim,
+            "window": window,
+            "channels": self._sources.channels,
+            "evidence": admitted.evidence,
+            "coverage": coverage,
+            "anomalies": anomalies,
+        }
+        held = assertions_held_under(
+            claimed.claim.assertions, admitted.observations, coverage, window=window, read=read
+        )
+        if held is not None:
+            body["assertions_held"] = held
+        before = self._held_before(claimed)
+        if before is not None:
+            body["consequence_held_before"] = before
+        return AdjudicationInput(**body), admitted.dropped
+
+    def _admitted(self, claim: Claim, window: Window) -> Admitted:
+        return admit(
+            self._seen,
+            window=window,
+            claim=claim,
+            channels=self._sources.channels,
+            provenance=self._sources.provenance,
+            witnesses=[view.window for view in self._sources.witnesses if view.window is not None],
+            read=self._read,
+        )
+
+    def _held_before(self, claimed: Claimed) -> bool | None:
+        """Whether it was so already: only of facts can that be said, and only by who looked before."""
+        if not self._before or not all(one.is_fact for one in claimed.conditions):
+            return None
+        return assertions_held(claimed.claim.assertions, tuple(self._before.values()), read=self._read)
+
+    def _read_by(self, claimed: Claimed) -> list[Observation]:
+        channels = {one for assertion in claimed.claim.assertions for one in assertion.channels}
+        return [one for one in self._seen if one.channel in channels]
+
+    def _coverage(self, closings: Sequence[Closing]) -> Coverage:
+        spots = [spot for closing in closings for spot in closing.spots or ()]
+        conditions = [one for claim in self._claims for one in claim.conditions]
+        conditions += [one.condition for _, one in self._constraints]
+        for channel, count in sorted(self._sources.redactor.found.items()):
+            bears = any(
+                self._sources.channel_of(one.selector) == channel
+                and (one.selector.contains is not None or one.kind == "measure")
+                for one in conditions
+            )
+            body = {
+                "kind": "redacted",
+                "detail": f"{count} values seen by {channel} were redacted: credentials and sensitive fields",
+                "impeaching": False,
+            }
+            spots.append(BlindSpot.read(body | ({"channel": channel} if bears else {})))
+        spots.extend(
+            BlindSpot(
+                kind="still-in-flight",
+                detail=f"nobody knows whether it was done, or still will be: {detail}",
+                impeaching=False,
+                remedy="look again later, before doing it again",
+            )
+            for detail in self._sources.realm.unknown
+        )
+        unlisted = [one for one in closings if one.spots is None]
+        body: dict[str, Any] = {
+            "window": self.id,
+            "observed": tuple(dict.fromkeys(one for closing in closings for one in closing.observed)),
+        }
+        if spots and unlisted:
+            spots.append(
+                BlindSpot(
+                    kind="channel-unobserved",
+                    detail="not every place that looked can list what it couldn't see: there may be more gaps",
+                    impeaching=False,
+                )
+            )
+        if spots or not unlisted:
+            body["blind_spots"] = tuple(spots)
+        return Coverage(**body)
+
+    def _noun(self, id_: str, one: Constraint) -> ConstraintNoun:
+        channel = self._sources.channel_of(one.condition.selector)
+        return ConstraintNoun(
+            id=id_,
+            statement=one.statement,
+            predicate=one.condition.predicate(channel),
+            channels=(channel,),
+            severity=one.severity,
+        )
+
+    def _constrained(
+        self, window: Window, coverage: Coverage
+    ) -> tuple[tuple[ConstraintViolation, ...], tuple[str, ...], tuple[Evidence, ...]]:
+        """The constraints that were violated, those of which nobody can say, and what was seen against them."""
+        violations: list[ConstraintViolation] = []
+        unchecked: list[str] = []
+        evidence: list[Evidence] = []
+        read, declared = self._read, {one.id for one in self._sources.channels}
+        for id_, one in self._constraints:
+            channel = self._sources.channel_of(one.condition.selector)
+            admitted = self._admitted(self._lowered(id_, one.statement, [one.condition], late=False), window)
+            spoiling = sorted((one.observation for one in admitted.evidence), key=lambda seen: seen.at)
+            allowed = int(one.condition.value or 0) if one.condition.kind == "count" else 0
+            reading = read(one.condition.predicate(channel))
+            if reading is not None and reading.evaluate(admitted.observations) is False:
+                evidence.extend(admitted.evidence)
+                violations.append(
+                    ConstraintViolation(
+                        constraint=id_,
+                        at=spoiling[allowed].at if len(spoiling) > allowed else now_ms(),
+                        detail=f"{one.statement}: {one.condition.reads}, and {len(spoiling)} were seen",
+                        evidence=tuple(seen.id for seen in spoiling),
+                    )
+                )
+            elif channel not in declared or impeaching_spots(coverage, [channel]) or not closed_cleanly(window):
+                unchecked.append(f"{one.statement}: {channel} couldn't be watched throughout the window")
+        return tuple(violations), tuple(unchecked), tuple(evidence)
+
+
+def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:
+    spots = [
+        BlindSpot(kind="channel-unobserved", detail=f"a constraint couldn't be checked: {one}", impeaching=False)
+        for one in unchecked
+    ]
+    if not spots:
+        return coverage
+    return Coverage(
+        window=coverage.window, observed=coverage.observed, blind_spots=(*(coverage.blind_spots or ()), *spots)
+    )
+
+
+def claiming(
+    link: Link, statement: str, conditions: Sequence[Condition | Constraint], *, within: Within, quiet: Within
+) -> AbstractAsyncContextManager[Claimed]:
+    """A window with one claim, which is checked at once and written down when the window is entered."""
+    held = checked(statement, conditions)
+    window = ClaimWindow(link, within=within, quiet=quiet)
+
+    @asynccontextmanager
+    async def entered() -> AsyncGenerator[Claimed, None]:
+        await window.open(held)
+        try:
+            claimed = window.claim(statement, *conditions)
+        except BaseException:
+            await window.abandon()
+            raise
+        try:
+            yield claimed
+        except BaseException as error:
+            await window.end(error)
+            raise
+        await window.end()
+
+    return entered()
+
+
+def checked(statement: str, conditions: Sequence[Condition | Constraint]) -> tuple[Condition, ...]:
+    """The conditions of a claim.
+
+    Raises:
+        InvalidArgument: It says nothing, or names nothing that could be evaluated.
+    """
+    if not statement.strip():
+        raise InvalidArgument("a claim says in words what is to be true")
+    for one in conditions:
+        if not isinstance(cast("object", one), Condition | Constraint):
+            raise InvalidArgument(
+                f"{one!r} in the claim {statement!r} is no condition",
+                hint='say how many of it: net("POST /orders 201").exactly(1)',
+            )
+    held = tuple(one for one in conditions if isinstance(one, Condition))
+    if not held:
+        raise InvalidArgument(
+            f"the claim {statement!r} names nothing to look for",
+            hint='add a condition: net("POST /orders 201").exactly(1)',
+        )
+    return held
+
+
+def _spoilable(condition: Condition) -> bool:
+    """Whether what comes later could make it false again."""
+    return condition.is_fact or condition.kind == "absent" or condition.op in {"exactly", "at-most"}
