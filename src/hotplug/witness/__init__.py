@@ -3,6 +3,7 @@
 from hotplug.witness.access_log import HttpLog
 from hotplug.witness.caldav import CalDav
 from hotplug.witness.calendar import CalendarFolder, CalendarTables, times_of
+from hotplug.witness.connection import OtherConnection
 from hotplug.witness.folder import Folder
 from hotplug.witness.process import ProcessWitness
 from hotplug.witness.proxy import HttpProxy
@@ -15,6 +16,7 @@ __all__ = [
     "Folder",
     "HttpLog",
     "HttpProxy",
+    "OtherConnection",
     "ProcessWitness",
     "SqlQuery",
     "times_of",

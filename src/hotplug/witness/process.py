@@ -187,9 +187,9 @@ class ProcessWitness(Watching):
         return False
 
     def _closed_by(self, session: Session) -> CloseCondition:
-        if not session.seen:
-            return "ack"  # the system was asked, and it runs on
-        return "exit" if session.seen[0].channel == "x-exit" else "terminated"
+        # In both other cases the system was asked and answered: it runs on, or it was ended from outside. That a
+        # signal ended the process takes nothing from what was seen of it.
+        return "exit" if session.seen and session.seen[0].channel == "x-exit" else "ack"
 
     async def _ask(self) -> None:
         """Ask the system how it is."""
