@@ -259,6 +259,24 @@ def test_a_format_that_is_none_is_refused(arguments: tuple[Any, ...], message: s
         HttpLog("access.log", form, fields=fields[0] if fields else None)
 
 
+async def test_a_log_that_is_never_quiet_is_closed_all_the_same(server: Server, watch: Callable[..., Any]) -> None:
+    at = await watch(HttpLog(server.path, quiet=0.2))
+    server.write(POST)
+
+    async def others() -> None:
+        while True:
+            server.write(GET)
+            await anyio.sleep(0.02)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        with anyio.fail_after(5):
+            closed = await at.close()
+        tasks.cancel_scope.cancel()
+    assert closed_cleanly(closed)
+    assert (await at.seen())[0] == "POST /orders 201"
+
+
 @pytest.mark.parametrize("first", ["", POST])
 async def test_a_truncation_that_left_the_size_as_it_was_is_a_gap(
     server: Server, watch: Callable[..., Any], first: str

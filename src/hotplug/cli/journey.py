@@ -113,6 +113,7 @@ def _named(word: str) -> tuple[str, str]:
 
 def _short(word: str) -> str:
     scheme, _, rest = word.partition(":")
+    rest = rest.partition("?me=")[0]
     return f"{scheme}:{Path(rest.lstrip('/')).name}" if scheme in {"sqlite", "folder"} else word[:24]
 
 

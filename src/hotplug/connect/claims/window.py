@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, cast
@@ -21,8 +22,7 @@ from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
 from hotplug.connect.claims.sources import Sources, WitnessView
-from hotplug.connect.claims.telling import lines_of, move_of
-from hotplug.connect.claims.verdict import Claimed, Verdict
+from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
 from hotplug.connect.client import Link
 from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
 from hotplug.evidence import (
@@ -48,6 +48,8 @@ from hotplug.evidence import (
     impeaching_spots,
 )
 from hotplug.evidence import Constraint as ConstraintNoun
+from hotplug.evidence.moves import next_move
+from hotplug.evidence.text import concerned
 from hotplug.evidence.witness import Witness
 
 __all__ = ["ClaimWindow", "Within", "checked", "claiming", "seconds_of"]
@@ -162,10 +164,10 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
 
     async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
-        """Open it at every place that looks; facts are read as they stand now.
+        """Open it at every place that looks, and read facts as they stand now.
 
         Args:
-            conditions: Those of the only claim, whose facts alone are read then; without them all facts are.
+            conditions: All that will be claimed, where that is known.
         """
         budget = int((self.within + self.quiet) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
@@ -219,30 +221,39 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         spoilable = bool(self._constraints) or any(
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
-        quiet_since, seen, pause = started, frozenset[str](), _FIRST_PAUSE
+        moving, ours = _Stillness(started), _Stillness(started)
+        pause, last = _FIRST_PAUSE, math.inf
         while True:
+            began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            ids = self._bearing()
-            if ids != seen:
-                seen, quiet_since = ids, now
-            quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
+            bearing = self._bearing()
+            if self._in_time not in (None, bearing):
+                return "budget-exhausted"
+            still = moving.lasts(_told(self._seen), now), ours.lasts(bearing, now)
             decided = self._decided()
+            # What could still come true may come with anything; what is decided, only its own could undo.
+            quiet = still[decided] >= self.quiet and not self._sources.realm.under_way
             if decided and not spoilable:
                 return "signal"
             if decided and quiet:
                 return "quiescence"
-            if now >= deadline:
-                self._in_time = ids
+            if now >= deadline and not decided:
+                self._in_time = bearing
+            if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
-            await anyio.sleep(min(pause, max(deadline - now, 0.001)))
+            if now >= deadline and last == math.inf:
+                # A look takes time too: whether it is quiet now shows only after as long as quiet has to last.
+                last = now + self.quiet + 2 * (now - began)
+            await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _bearing(self) -> frozenset[str]:
-        """What was seen and is to come to rest: what a claim or a constraint reads, and what this window's own actions cause.
+        """What was seen that a claim or a constraint reads, or that this window's own actions caused.
 
-        What others do meanwhile in the same place is seen too, and doesn't hold the window open.
+        What others do meanwhile in the same place is seen too, and doesn't hold a window open whose claims have
+        come true.
         """
         predicates = [one.predicate for claimed in self._claims for one in claimed.claim.assertions]
         predicates += [
@@ -254,7 +265,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 found.extend(reading.selected(self._seen))
         actions = {one.id for one in self._sources.realm.actions}
         found.extend(one for one in self._seen if action_of(one) in actions)
-        return frozenset(f"{one.id} {one.summary}" for one in found)
+        return _told(found)
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
@@ -348,8 +359,11 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
         for claimed, verdict, found in told:
             claimed.decided(verdict, run)
-            claimed.next_move = move_of(claimed, found, self._sources)
-            claimed.lines = lines_of(claimed, found, self._sources)
+            about = concerned(
+                found.ground, claimed.claim, channels=self._sources.channels, coverage=coverage, anomalies=anomalies
+            )
+            claimed.next_move = next_move(found.ground, about, word="sense")
+            claimed.lines = lines_of(found, claimed, run, coverage)
         for recording in self._link.recordings:
             recording.add(run)
 
@@ -545,3 +559,22 @@ def checked(statement: str, conditions: Sequence[Condition | Constraint]) -> tup
 def _spoilable(condition: Condition) -> bool:
     """Whether what comes later could make it false again."""
     return condition.is_fact or condition.kind == "absent" or condition.op in {"exactly", "at-most"}
+
+
+def _told(seen: Iterable[Observation]) -> frozenset[str]:
+    """What tells whether the same was seen again."""
+    return frozenset(f"{one.id} {one.summary}" for one in seen)
+
+
+@dataclass
+class _Stillness:
+    """How long nothing has changed, from look to look."""
+
+    since: float
+    seen: frozenset[str] = frozenset()
+
+    def lasts(self, seen: frozenset[str], now: float) -> float:
+        """Seconds for which it has been so."""
+        if seen != self.seen:
+            self.seen, self.since = seen, now
+        return now - self.since
