@@ -14,6 +14,7 @@ from benchmarks.verdicts.shop_world import (
     ACCEPT,
     ALL_THREE,
     CANCEL,
+    CANCEL_ONLY,
     ORDER,
     PAY,
     TWO_CANCELS,
@@ -37,18 +38,20 @@ def _shop(
     truth: bool = False,
     site: str | None = None,
     process: bool = False,
+    proxy: bool = False,
     rows: int = 1000,
     cancelled: bool = False,
     **more: Any,
 ) -> Case:
     """A case of the shop; `plant` is in the tool and in the site, whichever knows it, unless `site` names another."""
+    where = "proxied" if proxy else "shop"
     return Case(
-        name=f"shop/{task.name}/{(text or plant).replace(', ', ' ').replace(' ', '-')}",
+        name=f"{where}/{task.name}/{(text or plant).replace(', ', ' ').replace(' ', '-')}",
         kind=kind,
         task=task,
         plant=text or plant,
         truth=truth,
-        world=shop(plant, site=site, process=process, rows=rows, cancelled=cancelled),
+        world=shop(plant, site=site, process=process, proxy=proxy, rows=rows, cancelled=cancelled),
         **more,
     )
 
@@ -181,6 +184,7 @@ ORDERS = (
     _shop(ORDER, "duplicate", "sends it twice", "the tool sends it twice"),
     _shop(ORDER, "duplicate", "stores it twice", "one request, stored twice"),
     _shop(ORDER, "duplicate", "tries again", "the tool tries again", site="loses the first answer"),
+    _shop(ORDER, "duplicate", "stores it again after the answer"),
     _shop(ORDER, "duplicate", "adds another", "adds an order of gift wrap"),
     _shop(ORDER, "collateral", "takes an older order away"),
     _shop(ORDER, "collateral", "overwrites the order of before"),
@@ -255,6 +259,16 @@ ACCEPTS = (
     _shop(ACCEPT, "blind witness", "", "a line not complete", truth=True, meanwhile=_when("acted", _half_a_line)),
 )
 
+PROXIED = (
+    _shop(ACCEPT, "failure inside success", "fails in the body", "answers 200 with a failure in the body", proxy=True),
+    _shop(ACCEPT, "silent failure", "redirects to sign in", proxy=True),
+    _shop(ACCEPT, "silent failure", "only previews", "only a preview is sent", proxy=True),
+    _shop(ACCEPT, "duplicate", "sends it twice", "the tool sends it twice", proxy=True),
+    _shop(ACCEPT, "duplicate", "tries again", "fails at the first try", site="fails the first time", proxy=True),
+    _shop(ACCEPT, "late effect", "answers too late", proxy=True, late=True),
+    _shop(ACCEPT, "crashed subject", "dies before it writes", proxy=True, process=True),
+)
+
 PAYMENTS = (
     _shop(PAY, "optimistic page", "shows an old receipt"),
     _shop(PAY, "duplicate", "sends it twice", "the tool pays twice"),
@@ -284,6 +298,7 @@ CANCELS = (
     _shop(CANCEL, "rolled back", "opens it again"),
     _shop(CANCEL, "lost answer", "cancels and fails", truth=True),
     _shop(CANCEL, "already true", "cancels nothing", "cancelled before", cancelled=True),
+    _shop(CANCEL_ONLY, "already true", "cancels nothing", "cancelled before", cancelled=True),
     _shop(TWO_CANCELS, "already true", "cancels nothing", "one cancelled before, nothing done", cancelled=True),
     _shop(TWO_CANCELS, "already true", "", "one cancelled before", cancelled=True),
 )
@@ -301,6 +316,8 @@ HEALTHY = (
     _healthy(ORDER, "tried again after an error", "tries again", site="fails the first time"),
     _healthy(ACCEPT, "plain"),
     _healthy(ACCEPT, "others at work", meanwhile=_when("opened", _others)),
+    _healthy(ACCEPT, "others at work all along", meanwhile=_when("opened", _others_all_along)),
+    _healthy(ACCEPT, "plain", proxy=True),
     _healthy(ACCEPT, "log rotated before", meanwhile=_when("opened", _rotated)),
     _healthy(ACCEPT, "log rotated after", meanwhile=_when("acted", _rotated)),
     _healthy(ACCEPT, "a loud log", meanwhile=_when("opened", _noise)),
@@ -314,4 +331,4 @@ HEALTHY = (
     _healthy(TWO_CANCELS, "two claims on facts"),
 )
 
-SHOP_CASES = (*ORDERS, *ACCEPTS, *PAYMENTS, *CANCELS, *HEALTHY)
+SHOP_CASES = (*ORDERS, *ACCEPTS, *PROXIED, *PAYMENTS, *CANCELS, *HEALTHY)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import anyio
 import httpx2
 
 from benchmarks.verdicts.shop_site import Record
-from hotplug.errors import Disconnected, Internal, Timeout
+from hotplug.errors import Disconnected, Internal, Timeout, Unavailable
 from hotplug.profile import Model, Profile, Receipt, operation, read, receipt
 
 __all__ = ["HttpShop", "Shop"]
+
+_PATIENCE: Final = 1.0
+"""Seconds that the tool waits for an answer."""
 
 
 class Placed(Model):
@@ -74,7 +79,9 @@ class HttpShop(Shop):
 
     async def _post(self, path: str, body: dict[str, object], key: str | None = None) -> httpx2.Response:
         headers = {"idempotency-key": key} if key else {}
-        async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False, follow_redirects=True) as client:
+        async with httpx2.AsyncClient(
+            base_url=self.url, timeout=_PATIENCE, trust_env=False, follow_redirects=True
+        ) as client:
             try:
                 response = await client.post(path, json=body, headers=headers)
             except httpx2.TimeoutException as error:
@@ -140,4 +147,6 @@ class HttpShop(Shop):
             return Page(text=self._shown)
         async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False) as client:
             response = await client.get(f"/customers/{customer}/page")
+        if response.status_code != 200:
+            raise Unavailable(f"the page can't be had: {response.status_code}")
         return Page(text=response.text)

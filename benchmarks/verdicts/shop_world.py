@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,20 @@ from hotplug.connect.claims import Selector, constraint, net
 from hotplug.door import connect
 from hotplug.evidence.witness import Witness
 from hotplug.store import memory
-from hotplug.witness import HttpLog, SqlQuery
+from hotplug.witness import HttpLog, HttpProxy, SqlQuery
 
-__all__ = ["ACCEPT", "ALL_THREE", "CANCEL", "ORDER", "PAY", "TWO_CANCELS", "ShopWorld", "serving", "shop"]
+__all__ = [
+    "ACCEPT",
+    "ALL_THREE",
+    "CANCEL",
+    "CANCEL_ONLY",
+    "ORDER",
+    "PAY",
+    "TWO_CANCELS",
+    "ShopWorld",
+    "serving",
+    "shop",
+]
 
 _ROWS = """
 select 'order' as kind, customer, item, quantity, status from orders
@@ -51,7 +62,7 @@ class ShopWorld(World):
         self.tool = HttpShop("", tool, self.record)
         self.database = folder / "shop.db"
         self.access_log = folder / "access.log"
-        self._witnesses = (
+        self._witnesses: list[Witness] = [
             SqlQuery(
                 f"sqlite:///{self.database}",
                 query="select customer, item, quantity, status from orders",
@@ -77,7 +88,15 @@ class ShopWorld(World):
                 name="payments",
             ),
             HttpLog(self.access_log, timeout=1, name="access-log"),
-        )
+        ]
+
+    @asynccontextmanager
+    async def behind_a_proxy(self) -> AsyncGenerator[None]:
+        """What the tool sends goes by a proxy, which looks in the place of the log."""
+        async with HttpProxy(self.tool.url, patience=0.5, name="proxy") as proxy:
+            self.tool.url = proxy.url
+            self._witnesses[-1] = proxy
+            yield
 
     @property
     def witnesses(self) -> Sequence[Witness]:
@@ -96,9 +115,8 @@ class ShopWorld(World):
 
     def _stored(self) -> Stored:
         found: Stored = Counter()
-        for path in (self.database, self.database.with_suffix(".away")):
-            if not path.exists():
-                continue
+        away = self.database.with_suffix(".away")
+        for path in (away if away.exists() else self.database,):
             with closing(sqlite3.connect(path, timeout=20)) as connection:
                 found += Counter(tuple(map(str, row)) for row in connection.execute(_ROWS))
         found += Counter(("request", method, path, str(status)) for method, path, status in self.site.requests)
@@ -106,7 +124,9 @@ class ShopWorld(World):
 
 
 @asynccontextmanager
-async def _open(tool: str, site: str, process: bool, rows: int, cancelled: bool) -> AsyncGenerator[ShopWorld]:
+async def _open(
+    tool: str, site: str, *, process: bool, proxy: bool, rows: int, cancelled: bool
+) -> AsyncGenerator[ShopWorld]:
     with tempfile.TemporaryDirectory(prefix="hotplug-shop-") as name:
         folder = Path(name)
         for file in ("shop.db", "other.db"):
@@ -120,7 +140,7 @@ async def _open(tool: str, site: str, process: bool, rows: int, cancelled: bool)
                 world.record("order 7 was cancelled before")
             runs = _as_process(world) if process else serving(world)
             try:
-                async with runs:
+                async with runs, world.behind_a_proxy() if proxy else nullcontext():
                     yield world
             finally:
                 for witness in world.witnesses:
@@ -200,16 +220,30 @@ async def _listens(port: int) -> bool:
 
 
 def shop(
-    plant: str = "", *, site: str | None = None, process: bool = False, rows: int = 1000, cancelled: bool = False
+    plant: str = "",
+    *,
+    site: str | None = None,
+    process: bool = False,
+    proxy: bool = False,
+    rows: int = 1000,
+    cancelled: bool = False,
 ) -> Callable[[], AbstractAsyncContextManager[World]]:
     """Makes a shop with a plant in its tool, and in its site the same or another.
 
     Args:
         process: The site is a process of its own.
+        proxy: A proxy stands before the site, and looks in the place of the log.
         rows: How many rows the witness of the orders reads at most.
         cancelled: Order 7 was cancelled before.
     """
-    return lambda: _open(plant, plant if site is None else site, process, rows, cancelled)
+    return lambda: _open(
+        plant,
+        plant if site is None else site,
+        process=process,
+        proxy=proxy,
+        rows=rows,
+        cancelled=cancelled,
+    )
 
 
 def orders(summary: str) -> Selector:
@@ -342,6 +376,24 @@ def _is_cancelled(now: Stored) -> bool:
     """Order 7 is alice's only one of a plate."""
     return [key[4] for key in now.elements() if key[:3] == ("order", "alice", "plate")] == ["cancelled"]
 
+
+CANCEL_ONLY = Task(
+    name="cancel-only",
+    words="Cancel order 7; nothing is paid, and no order is removed.",
+    claims={
+        "order 7 is cancelled, and nothing was paid": (
+            orders("order7.status = cancelled").present(),
+            payments("payment * created").absent(),
+        )
+    },
+    act=_cancel,
+    holds=lambda gained, _, now: (
+        _is_cancelled(now)
+        and gained["order", "alice", "plate", "1", "cancelled"] == 1
+        and not any(key[0] == "payment" for key in gained)
+    ),
+    shows=shows("cancelled"),
+)
 
 ALL_THREE = Task(
     name="order-pay-cancel",
