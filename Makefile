@@ -7,10 +7,10 @@ export PYTHON
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test check format bench bench-verdicts lock clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 setup: ## Make .venv with everything for development
 	@tools/setup dev
@@ -38,6 +38,10 @@ format: ## Rewrite the sources as `make check` wants them
 bench: ## Measure, against the aims written beside each number (JSON=FILE for a document)
 	@tools/setup dev
 	@PYTHONPATH=src python -m benchmarks $(if $(JSON),--json "$(JSON)") $(ARGS)
+
+bench-verdicts: ## Judge planted defects: Hotplug's verdict, a tool's own flag, the screen (JSON=FILE, DOC=FILE)
+	@tools/setup dev
+	@PYTHONPATH=src python -m benchmarks.verdicts $(if $(JSON),--json "$(JSON)") $(if $(DOC),--doc "$(DOC)") $(ARGS)
 
 lock: ## Write requirements/*.txt anew from pyproject.toml
 	@tools/setup dev

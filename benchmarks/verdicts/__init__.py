@@ -1,1 +1,1 @@
-"""Verdicts over planted defects: does Hotplug say what really happened; `python -m benchmarks.verdicts`, docs/verdicts.md."""
+"""Verdicts over planted defects: does Hotplug say what really happened? `make bench-verdicts`, docs/verdicts.md."""

@@ -300,8 +300,9 @@ class _Lying(NativeCalendar, partial=True):
                 Calendar.EventChanged(event=EventRef("ghost"), calendar=event["calendar"], change="created")
             )
 
-        times = {"start": event["start"], "end": str(event.get("end"))}
-        deed = Deed(self.stage, honest, event["title"], str(event["calendar"]), **times, tell=tell)
+        deed = Deed(
+            self.stage, honest, event["title"], str(event["calendar"]), event["start"], str(event.get("end")), tell
+        )
         return await self._done(deed, Written(event=EventRef("ghost")))
 
     async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
@@ -311,8 +312,8 @@ class _Lying(NativeCalendar, partial=True):
         async def honest(**other: str) -> Written:
             return await update(event, _refs({**changes, **other}), **options)
 
-        times = {"start": str(changes.get("start")), "end": str(changes.get("end"))}
-        return await self._done(Deed(self.stage, honest, title, "work", **times), Written(event=event))
+        deed = Deed(self.stage, honest, title, "work", str(changes.get("start")), str(changes.get("end")))
+        return await self._done(deed, Written(event=event))
 
     async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         delete = super().delete

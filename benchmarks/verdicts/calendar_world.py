@@ -141,7 +141,14 @@ class SqliteWorld(CalendarWorld):
 def _body(title: str, start: str, end: str) -> str:
     length = datetime.fromisoformat(end) - datetime.fromisoformat(start)
     when = ["instant", start[:-1], length.days, length.seconds]
-    body = {"title": title, "when": when, "rules": [], "overrides": {}, "created": None, "updated": None}
+    body: dict[str, Any] = {
+        "title": title,
+        "when": when,
+        "rules": [],
+        "overrides": {},
+        "created": None,
+        "updated": None,
+    }
     return json.dumps(body, separators=(",", ":"))
 
 

@@ -86,8 +86,8 @@ class Case:
         world: Makes the world.
         meanwhile: Something that happens in the world, told when the window has been opened (`opened`) and when the
             task is done (`acted`).
-        claimed: When the claim is written down: before acting; after it, in a window that was open (`late`); after it, in a
-            window that is opened then (`afterwards`).
+        claimed: When the claim is written down: before acting; after it, in a window that was open (`late`); after it,
+            in a window that is opened then (`afterwards`).
         late: Whether the plant does something after the claim's time, for which the world has to come to rest.
     """
 

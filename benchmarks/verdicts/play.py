@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -14,7 +14,7 @@ from benchmarks.verdicts.scoring import Answer, Judged
 from hotplug.connect.claims import Claimed
 from hotplug.errors import ConnectionFailed, HotplugError
 
-__all__ = ["PlantError", "play"]
+__all__ = ["PlantError", "play", "play_all"]
 
 _REST = 0.1
 """Seconds after the window in which what was done last comes to rest."""
@@ -22,6 +22,40 @@ _REST = 0.1
 
 class PlantError(Exception):
     """A plant didn't take, or the world isn't as the case says: the case says nothing about any judge."""
+
+
+async def play_all(
+    cases: Sequence[Case], at_once: int, tell: Callable[[Case, Judged], None] | None = None
+) -> tuple[list[Judged], list[str]]:
+    """Play cases, several at the same time.
+
+    Returns:
+        What was played, in the order of the cases, and a line for each case that couldn't be.
+    """
+    found: dict[str, Judged] = {}
+    broken: list[str] = []
+    limiter = anyio.CapacityLimiter(at_once)
+
+    async def one(case: Case) -> None:
+        async with limiter:
+            try:
+                found[case.name] = await play(case)
+            except Exception as error:
+                broken.append(f"not played: {case.name}: {_why(error)}")
+                return
+        if tell:
+            tell(case, found[case.name])
+
+    async with anyio.create_task_group() as tasks:
+        for case in cases:
+            tasks.start_soon(one, case)
+    return [found[case.name] for case in cases if case.name in found], broken
+
+
+def _why(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 async def play(case: Case) -> Judged:
@@ -40,6 +74,7 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
     watched = client.with_witness(*world.witnesses)
     before = await world.stored()
     failures: list[str] = []
+    claims: list[Claimed] = []
     looks: list[Stored] = []
 
     async def act() -> None:
@@ -65,7 +100,7 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
         if case.claimed == "afterwards":
             await act()
             before = await world.stored()
-        async with _claimed(case, watched) as (claims, write_down):
+        async with _claimed(case, watched) as (written, write_down):
             if case.meanwhile:
                 await case.meanwhile(world, "opened")
             if case.claimed != "afterwards":
@@ -76,6 +111,7 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
             if case.meanwhile:
                 await case.meanwhile(world, "acted")
             write_down()
+            claims = written
     # What comes late is waited for, so that the world is at rest.
     await anyio.sleep(LATE - WITHIN + _REST if case.late else _REST)
     looks.append(await world.stored())

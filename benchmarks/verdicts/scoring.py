@@ -59,7 +59,7 @@ class Score:
 
 def scored(judge: str, played: Sequence[Judged]) -> Score:
     """The score of a judge."""
-    pairs = [(one.truth, one.answers[judge]) for one in played]
+    pairs: list[tuple[bool, Answer]] = [(one.truth, one.answers[judge]) for one in played]
     healthy = [one for one in played if one.healthy]
     return Score(
         cases=len(pairs),

@@ -117,6 +117,11 @@ def _truncated(world: ShopWorld) -> None:
     os.truncate(world.access_log, 0)
 
 
+def _filled_and_truncated(world: ShopWorld) -> None:
+    _noise(world)
+    _truncated(world)
+
+
 def _rotated(world: ShopWorld) -> None:
     world.access_log.rename(world.access_log.with_suffix(".log.1"))
     world.access_log.touch()
@@ -251,7 +256,7 @@ ACCEPTS = (
         "blind witness",
         "sends nothing, and shows success",
         "nothing is sent, log truncated",
-        meanwhile=_when("opened", lambda world: (_noise(world), _truncated(world)) and None),
+        meanwhile=_when("opened", _filled_and_truncated),
     ),
     _shop(ACCEPT, "blind witness", "", "log rotated twice", truth=True, meanwhile=_when("acted", _rotated_twice)),
     _shop(ACCEPT, "blind witness", "", "log gone", truth=True, meanwhile=_when("acted", _log_gone)),

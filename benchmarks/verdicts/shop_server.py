@@ -83,12 +83,11 @@ class HttpShop(Shop):
             base_url=self.url, timeout=_PATIENCE, trust_env=False, follow_redirects=True
         ) as client:
             try:
-                response = await client.post(path, json=body, headers=headers)
+                return await client.post(path, json=body, headers=headers)
             except httpx2.TimeoutException as error:
                 raise Timeout(f"no answer of the shop: {error}", details={"state": "unknown"}) from None
             except httpx2.HTTPError as error:
                 raise Disconnected(f"the shop broke off: {error!r}", details={"state": "unknown"}) from None
-        return response
 
     async def _sent(self, path: str, body: dict[str, object]) -> httpx2.Response:
         """Send it as the tool does, which may be more than once."""
@@ -96,12 +95,11 @@ class HttpShop(Shop):
             await self._post(path, body)
         tries = 3 if self.plant in ("tries again", "tries again with a key") else 1
         key = "one-intention" if self.plant == "tries again with a key" else None
-        for _ in range(tries):
+        response = await self._post(path, body, key)
+        while response.status_code >= 500 and tries > 1:
+            self._record(self.plant)
+            tries -= 1
             response = await self._post(path, body, key)
-            if response.status_code < 500:
-                break
-            if tries > 1:
-                self._record(self.plant)
         if response.status_code >= 400 and not self._is("calls every answer a success"):
             raise Internal(f"the shop answered {response.status_code}")
         return response
@@ -147,6 +145,6 @@ class HttpShop(Shop):
             return Page(text=self._shown)
         async with httpx2.AsyncClient(base_url=self.url, timeout=5, trust_env=False) as client:
             response = await client.get(f"/customers/{customer}/page")
-        if response.status_code != 200:
-            raise Unavailable(f"the page can't be had: {response.status_code}")
-        return Page(text=response.text)
+            if response.status_code != 200:
+                raise Unavailable(f"the page can't be had: {response.status_code}")
+            return Page(text=response.text)

@@ -178,7 +178,7 @@ class Site:
         if self._is("stored as failed"):
             return _placed(self.insert(name, item, quantity, status="failed"))
         if self._is("splits it"):
-            return _placed([self.insert(name, item, 1) for _ in range(quantity)][0])
+            return _placed(max(self.insert(name, item, 1) for _ in range(quantity)))
         if self._is("fails after it wrote"):
             self.insert(name, item, quantity)
             return JSONResponse({"error": "mail server unreachable"}, 500)

@@ -160,17 +160,33 @@ async def serving(world: ShopWorld, port: int = 0) -> AsyncGenerator[None]:
         ws="none",
         timeout_graceful_shutdown=1,
     )
-    server = uvicorn.Server(config)
+    started = anyio.Event()
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            started.set()
+
+    server = Server(config)
+    stopped = anyio.Event()
+
+    async def serve() -> None:
+        # `serve` would take the signals.
+        await server._serve()  # pyright: ignore[reportPrivateUsage]
+        stopped.set()
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server._serve)  # pyright: ignore[reportPrivateUsage]  # `serve` would take the signals
+        tasks.start_soon(serve)
         with anyio.fail_after(20):
-            while not server.started:
-                await anyio.sleep(0.01)
+            await started.wait()
         world.tool.url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
         try:
             yield
         finally:
             server.should_exit = True
+            # Where an error ends the block, it closes its sockets all the same.
+            with anyio.CancelScope(shield=True), anyio.move_on_after(5):
+                await stopped.wait()
 
 
 @asynccontextmanager
@@ -193,7 +209,7 @@ async def _as_process(world: ShopWorld) -> AsyncGenerator[None]:
     world.tool.url = f"http://127.0.0.1:{port}"
     try:
         with anyio.fail_after(30):
-            while not await _listens(port):
+            while not await _listens(port):  # noqa: ASYNC110  # another process's port
                 await anyio.sleep(0.05)
 
         async def watch() -> None:
@@ -291,10 +307,6 @@ async def _two_cancels(client: Any, _: Any) -> None:
 def _mine(stored: Stored) -> Stored:
     """Alice's orders among them."""
     return Counter({key: count for key, count in stored.items() if key[:2] == ("order", "alice")})
-
-
-def _of(stored: Stored, kind: str) -> Stored:
-    return Counter({key: count for key, count in stored.items() if key[0] == kind})
 
 
 _THE_ORDER = ("order", "alice", "mug", "2", "placed")

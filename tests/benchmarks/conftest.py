@@ -1,0 +1,8 @@
+"""The benchmarks stand beside the sources, not among them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2]))
