@@ -95,14 +95,15 @@ class Realm:
     async def open(self, budget_ms: int) -> None:
         """Ask what is there, and open the window before anything is done."""
         described = await self.link.describe()
-        self._take(described)
+        self.meet(described)
         parts = Connection.definition.parts
         if self.link.spoken.way("connection.window.open") is not None:
             made = await self.link.call_wire(parts["connection.window.open"], {"budgetMs": budget_ms})
             self._opened, self._cursor = str(made["window"]), str(made["cursor"])
         self.link.listeners.append(self._listen)
 
-    def _take(self, described: Mapping[str, Any]) -> None:
+    def meet(self, described: Mapping[str, Any]) -> None:
+        """Take down which subject it is and what it watches, as it says itself."""
         worths = self._senses(described)
         self._watched = tuple(sorted(worths))
         self.channels = tuple(descriptor(name, worth) for name, worth in sorted(worths.items()))

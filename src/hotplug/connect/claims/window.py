@@ -111,6 +111,10 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self._sources = Sources(Realm(link, self.id), tuple(WitnessView(one) for one in witnesses), redactor)
         self._claims: list[Claimed] = []
         self._constraints: list[tuple[str, Constraint]] = []
+        self.violations: tuple[ConstraintViolation, ...] = ()
+        """Constraints that were violated, once the window is closed."""
+        self.unchecked: tuple[str, ...] = ()
+        """Constraints of which nobody can say whether they held throughout."""
         self._open = False
         self._opened_at = 0
         self._before: dict[str, Observation] = {}
@@ -201,7 +205,8 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         # What was done has been done: its verdict is wanted most where the doing failed. Given up is given up.
         waits = error is None or isinstance(error, ConnectionFailed)
         with anyio.CancelScope(shield=not waits):
-            cause = await self._settle() if waits and self._claims else ("ack" if error is None else "budget-exhausted")
+            held = self._claims or self._constraints
+            cause = await self._settle() if waits and held else ("ack" if error is None else "budget-exhausted")
             await self._close(cause)
 
     async def _settle(self) -> CloseCondition:
@@ -278,6 +283,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 ),
             )
         violations, unchecked, kept = self._constrained(window, coverage)
+        self.violations, self.unchecked = violations, unchecked
         coverage = _with_unchecked(coverage, unchecked)
         records: list[VerdictRecord] = []
         told: list[tuple[Claimed, Verdict, Adjudication]] = []
