@@ -84,7 +84,12 @@ class Holds(Strict):
     @property
     def channel(self) -> str:
         """The channel that it reads, as a journey may name it: without any backend's or witness's name."""
-        return self.sense if self.by is None else f"x-{self.by}-{self.sense.removeprefix('x-')}"
+        return self.sense if self.by is None else self.channel_by(self.by, self.sense)
+
+    @staticmethod
+    def channel_by(by: Literal["witness", "subject"], sense: str) -> str:
+        """The channel of a sense as one kind of eyes sees it."""
+        return f"x-{by}-{sense.removeprefix('x-')}"
 
     def condition(self, evaluate: Evaluate, witness: str = "witness") -> Condition:
         """The condition of a connection.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any, Final, cast, final
+from typing import Final, cast, final
 
 from hotplug.conform.journey.claims import Evaluate
 from hotplug.conform.journey.document import Step
