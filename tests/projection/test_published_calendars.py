@@ -13,7 +13,7 @@ from hotplug.connect import link_of
 from hotplug.errors import ConnectionFailed, Internal, InvalidArgument, NotFound, PermissionDenied, Unavailable
 from hotplug.store import Store
 from hotplug.testing import RadicaleServer, radicale
-from hotplug.witness import CalDavWitness
+from hotplug.witness import CalDav
 
 from .published_calendar import (
     AGENTS,
@@ -60,7 +60,7 @@ NOT_PASSED: dict[str, dict[str, Any]] = {
 async def test_the_journey_of_a_day_passes_and_refuses_only_what_the_server_loses(
     running: Running, cal: Calendar, server: RadicaleServer
 ) -> None:
-    witness = CalDavWitness(lambda: texts(server))
+    witness = CalDav(server.user_url, server.username, server.password)
     outcome = await play(load(JOURNEY), link_of(cal), name=running.name, via="projected", witness=witness)
     seen = {cell.step: (cell.status, cell.witnessed) for cell in outcome.cells if cell.status != "passed"}
     assert seen == NOT_PASSED[running.name]

@@ -116,15 +116,12 @@ async def _backends(
     from hotplug.connect import CommandTarget
     from hotplug.errors import ConfigError
     from hotplug.testing.published import PUBLISHED, published
-    from hotplug.witness import CalDavWitness, FolderWitness, SqliteWitness
+    from hotplug.witness import CalDav, CalendarFolder, CalendarTables
 
-    async def read() -> list[str]:
-        return [event.ical for event in await server.stored()]
-
-    caldav = CalDavWitness(read, "Radicale, read over CalDAV")
+    caldav = CalDav(server.user_url, server.username, server.password, describe="Radicale, read over CalDAV")
     natives = [
-        Backend("sqlite", f"sqlite:///{home / 'calendar.db'}", None, SqliteWitness(home / "calendar.db")),
-        Backend("folder", f"folder:{home / 'folder'}", None, FolderWitness(home / "folder")),
+        Backend("sqlite", f"sqlite:///{home / 'calendar.db'}", None, CalendarTables(home / "calendar.db")),
+        Backend("folder", f"folder:{home / 'folder'}", None, CalendarFolder(home / "folder")),
     ]
     names = [one.name for one in natives] + list(PUBLISHED_ORDER)
     wanted = names if only is None else [name for name in names if name in only]

@@ -94,12 +94,9 @@ async def stage(
 
 
 def _witness(server: RadicaleServer) -> Witness:
-    from hotplug.witness import CalDavWitness
+    from hotplug.witness import CalDav
 
-    async def read() -> list[str]:
-        return [event.ical for event in await server.stored()]
-
-    return CalDavWitness(read, "Radicale, read over CalDAV")
+    return CalDav(server.user_url, server.username, server.password, describe="Radicale, read over CalDAV")
 
 
 def _own(loaded: Loaded, server: RadicaleServer) -> tuple[Given, dict[str, str]]:

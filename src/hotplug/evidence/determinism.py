@@ -1,12 +1,15 @@
-"""How repeatable a realm is."""
+"""How repeatable a realm is, and what that allows after a connection was replaced."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
+from hotplug.evidence.errors import EvidenceError
 from hotplug.evidence.noun import Noun
+from hotplug.evidence.vocabulary import ResumeStrategy
 
-__all__ = ["DeterminismProfile"]
+__all__ = ["DeterminismProfile", "resume_strategy"]
 
 
 class DeterminismProfile(Noun):
@@ -25,3 +28,24 @@ class DeterminismProfile(Noun):
     time: Literal["wall", "injectable", "stepped"]
     observation: Literal["exact", "sampled"]
     actions: Literal["reversible", "irreversible"]
+
+
+def resume_strategy(profile: DeterminismProfile | Mapping[str, Any] | None) -> ResumeStrategy:
+    """How to go on after a connection was replaced. Use this, never `replay_prefix` itself.
+
+    `refuse` is: do not resume, report the stop, ask for an explicit instruction. It is the answer where driving the
+    steps again is unsafe, whatever it would cost, and for everything that is no complete profile.
+
+    Args:
+        profile: The profile, or its document as somebody declared it.
+    """
+    if not isinstance(profile, DeterminismProfile):
+        try:
+            profile = DeterminismProfile.read(profile)
+        except EvidenceError:
+            return "refuse"
+    if profile.replay_prefix == "unsafe":
+        return "refuse"
+    if profile.replay_prefix == "free" or profile.reset == "none":
+        return "replay-prefix"
+    return "reset-then-replay"

@@ -1,4 +1,4 @@
-"""A state that can be put back."""
+"""States that can be put back, and where."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hotplug.evidence.noun import Noun
 from hotplug.evidence.subject import SubjectRef
 from hotplug.evidence.vocabulary import Opaque, Text, Whole
 
-__all__ = ["FixtureRef"]
+__all__ = ["FixtureRef", "fixture_usable"]
 
 
 class FixtureRef(Noun):
@@ -22,3 +22,12 @@ class FixtureRef(Noun):
     subject: SubjectRef
     captured_at: Whole
     payload: Opaque = None
+
+
+def fixture_usable(fixture: FixtureRef, current: SubjectRef) -> bool:
+    """Whether a state may be put back here: the same surface, instance and epoch. Ask before applying it.
+
+    Two subjects that don't know their epoch are alike in it; one that does and one that doesn't are not.
+    """
+    captured = fixture.subject
+    return (captured.surface, captured.instance, captured.epoch) == (current.surface, current.instance, current.epoch)

@@ -65,7 +65,9 @@ _UNPRINTABLE: Final = re.compile(
 )
 _PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _WEB: Final = {"ws": "http", "wss": "https"}
-_ASCII_PRINTED: Final = "".join(map(chr, range(0x21, 0x7F)))
+# All that may stand in a URL as it is, and `%`: what is encoded already stays (RFC 3986, section 2).
+_URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]-._~"
+_NO_URL: Final = re.compile(r"[^A-Za-z0-9!#$%&'()*+,/:;=?@\[\]._~-]")
 
 _CREDENTIAL_PARTS: Final = (
     "authorization", "bearer", "cookie", "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey",
@@ -473,8 +475,8 @@ def _net_fault(text: str) -> str | None:
         return None
     if not path.startswith("/"):
         return "the path has to begin with `/` (or `//host/`)"
-    if not path.isascii():
-        return "what isn't ASCII in a path is percent-encoded"
+    if _NO_URL.search(path):
+        return "what can't stand in a URL is percent-encoded"
     if path.startswith("//"):
         host, slash, _ = path[2:].partition("/")
         if not host or not slash:
@@ -490,8 +492,8 @@ def _route_fault(text: str) -> str | None:
         return "a route has no fragment"
     if not path.startswith("/") or path.startswith("//"):
         return "a route begins with one `/`"
-    if not text.isascii() or " " in text:
-        return "blanks and what isn't ASCII are percent-encoded"
+    if _NO_URL.search(text):
+        return "what can't stand in a URL is percent-encoded"
     if _redact_query(query) != query:
         return f"a credential-like value has to be {REDACTED}"
     return _parameters_fault(path)
@@ -620,8 +622,8 @@ def _rooted(path: str) -> str:
 
 
 def _printed(text: str) -> str:
-    """Blanks, control characters and what isn't ASCII percent-encoded; what is encoded already stays."""
-    return quote(text.encode("utf-8", "replace"), safe=_ASCII_PRINTED)
+    """What can't stand in a URL percent-encoded."""
+    return quote(text.encode("utf-8", "replace"), safe=_URL_CHARACTERS)
 
 
 def _redact_parameters(path: str) -> str:

@@ -1,5 +1,9 @@
 """Connections that can only look: what a backend really stored, read past the server that is being tried."""
 
-from hotplug.witness.calendar import CalDavWitness, FolderWitness, SqliteWitness, times_of
+from hotplug.witness.access_log import HttpLog
+from hotplug.witness.caldav import CalDav
+from hotplug.witness.calendar import CalendarFolder, CalendarTables, times_of
+from hotplug.witness.folder import Folder
+from hotplug.witness.sql import SqlQuery
 
-__all__ = ["CalDavWitness", "FolderWitness", "SqliteWitness", "times_of"]
+__all__ = ["CalDav", "CalendarFolder", "CalendarTables", "Folder", "HttpLog", "SqlQuery", "times_of"]
