@@ -47,8 +47,12 @@ P = TypeVar("P", bound=Profile)
 class MemoryChannel:
     """A runtime in this process as a channel: no transport, no copy, the same answers."""
 
-    def __init__(self, runtime: Runtime, target: str, principal: str = "local") -> None:
+    def __init__(
+        self, runtime: Runtime, target: str, principal: str = "local", *, mask: Callable[[str], str] = str
+    ) -> None:
         self.runtime = runtime
+        self.mask = mask
+        """Takes the secrets of whatever stands behind out of a text."""
         self._target = target
         self._principal = principal
 
@@ -226,7 +230,7 @@ async def _projected(
     stack: AsyncExitStack,
     profile: type[Profile],
     target: Target,
-    channel: Channel,
+    channel: McpChannel,
     projection: str | Path | None,
     store: Store | None,
     name: str,
@@ -255,7 +259,7 @@ async def _projected(
     provider = ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path)
     runtime = Runtime(provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name)
     await stack.enter_async_context(runtime.opened())
-    return MemoryChannel(runtime, name), runtime
+    return MemoryChannel(runtime, name, mask=channel.mask), runtime
 
 
 def _native(target: Target, store: Store | None) -> tuple[Profile, Store | None, str] | None:

@@ -1,6 +1,13 @@
 from __future__ import annotations
 
-from hotplug.connect.masking import Masker, mask_argv, mask_url, neutral
+import base64
+import json
+from urllib.parse import quote, quote_plus
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hotplug.connect.masking import MASK, Masker, mask_argv, mask_url, neutral
 
 
 def test_a_secret_is_masked_as_it_stands_and_encoded() -> None:
@@ -37,3 +44,23 @@ def test_urls_and_arguments_lose_their_credentials() -> None:
     assert mask_argv(["x", "--api-key", "k", "--port", "1", "--password=p"]) == (
         "x", "--api-key", "[secret]", "--port", "1", "--password=[secret]",
     )  # fmt: skip
+
+
+@given(st.text(min_size=4, max_size=24), st.binary(max_size=8), st.binary(max_size=8))
+def test_a_secret_is_masked_wherever_it_stands_in_base64(secret: str, before: bytes, after: bytes) -> None:
+    mask = Masker([secret])
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        assert MASK in mask(encode(before + secret.encode() + after).decode())
+
+
+@given(st.text(min_size=1, max_size=24))
+def test_a_secret_is_masked_in_every_form_of_a_url_and_of_json(secret: str) -> None:
+    mask = Masker([secret])
+    for text in (
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret),
+        json.dumps(secret),
+        json.dumps(secret, ensure_ascii=False),
+    ):
+        assert MASK in mask(text)

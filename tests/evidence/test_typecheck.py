@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hotplug.evidence import Flow
 from hotplug.evidence.typecheck import (
+    ABSENT,
     Address,
     Call,
     Composite,
@@ -61,9 +63,8 @@ def test_a_program_is_emitted_exactly_where_it_typechecks(steps: list[Call]) -> 
 
 
 def test_a_program_is_portable_where_nothing_is_missing() -> None:
-    found = portable_across(
-        [Call("order.place", ("net",))], {"shop": REALM, "till": RealmSurface(("order.place",), ())}
-    )
+    realms = {"shop": REALM, "till": RealmSurface(("order.place",), ())}
+    found = portable_across([Call("order.place", ("net",))], realms)
     assert found["shop"].portable
     assert found["shop"].missing == ()
     assert not found["till"].portable
@@ -217,3 +218,12 @@ def test_criteria_are_graded(observed: dict[str, bool | None], verdict: str) -> 
 
 def test_no_criteria_are_no_yes() -> None:
     assert grade_criteria([], {}).verdict == "unknown"
+
+
+def test_a_flow_is_read_as_what_it_invokes() -> None:
+    act = {"id": "s1", "actor": "me", "capability": "order.place", "at": 1}
+    steps = [act, {"id": "s2", "invoke": "a", "at": 2}]
+    flow = {"name": "shop/buy", "version": 2, "claim": "c", "requires": None, "steps": steps}
+    composite = Composite.of(Flow.read(flow))
+    assert composite == Composite("shop/buy", (None, "a"), requires=None)
+    assert composite.ensures is ABSENT

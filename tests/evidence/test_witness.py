@@ -17,6 +17,7 @@ from hotplug.evidence.window import Window
 from hotplug.evidence.witness import Detects, Fixtures, Locates, Mutates, Photographs, Realm, Witness
 
 SUBJECT = SubjectRef(surface="service", instance="till@1")
+OWN = ChannelDescriptor(id="log", independence="independent", grade="context")
 
 
 class Log(Witness):

@@ -27,6 +27,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),
     "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),
     "projection": Command("hotplug.cli.projection", "Draft, check, try, freeze and compare projections"),
+    "run": Command("hotplug.cli.runs", "Show and verify the record of a verification"),
+    "adjudicate": Command("hotplug.cli.adjudicate", "Decide written-down cases by the verification protocol"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

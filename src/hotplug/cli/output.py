@@ -67,6 +67,10 @@ class Output:
         line = printable(text, lines=True) if self.format is Format.TEXT else _json({"schema": schema, **document})
         _write(sys.stdout, line + "\n")
 
+    def line(self, document: Mapping[str, Any]) -> None:
+        """Write one line of JSON whose shape a protocol has set: without a `schema` of ours."""
+        _write(sys.stdout, _json(document) + "\n")
+
     def note(self, message: str) -> None:
         """Say something beside the answer, on stderr."""
         _write(sys.stderr, printable(message, lines=True) + "\n")

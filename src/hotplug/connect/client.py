@@ -159,8 +159,9 @@ class Link:
         )
 
     def mask(self, text: str) -> str:
-        """A text without the values that went into sensitive fields through this connection."""
-        return self._masks(text)
+        """A text without the secrets of the connection, and without what went into sensitive fields through it."""
+        own = cast("Callable[[str], str]", getattr(self.channel, "mask", str))
+        return self._masks(own(text))
 
     def using(self, client: Any, options: Mapping[str, Any]) -> Any:
         other = copy(client)

@@ -6,11 +6,12 @@ configured goes through here.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit, urlunsplit
 
 __all__ = ["MASK", "Masker", "credential_like", "mask_argv", "mask_url", "neutral"]
 
@@ -41,7 +42,7 @@ def neutral(text: str, *, limit: int = 2000) -> str:
 
 
 class Masker:
-    """Replaces known secret values in text, also where they are JSON or percent encoded.
+    """Replaces known secret values in text, also where they are JSON, percent or base64 encoded.
 
     Args:
         secrets: Values that are secret for certain: each is replaced, however short.
@@ -54,7 +55,8 @@ class Masker:
         for value in (*secrets, *(value for value in guessed if len(value) >= _MIN_GUESSED)):
             if not value:
                 continue
-            forms |= {value, quote(value, safe=""), quote(value), json.dumps(value)[1:-1]}
+            forms |= {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
+            forms |= {json.dumps(value, ensure_ascii=False)[1:-1], *_base64(value)}
             # A log is read line by line: the lines of a PEM key have to be known singly.
             forms |= {line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE}
         longest_first = sorted(forms, key=len, reverse=True)
@@ -75,6 +77,18 @@ class Masker:
 
     def __repr__(self) -> str:
         return "Masker(…)"
+
+
+def _base64(value: str) -> Iterator[str]:
+    """The letters that stand for a value in base64, wherever it begins in what was encoded."""
+    raw = value.encode("utf-8", "surrogatepass")
+    for lead in range(3):
+        whole = base64.b64encode(b"\0" * lead + raw).decode().rstrip("=")
+        # A letter that also holds bits of what stands before or after isn't the value's own.
+        own = whole[-(-lead * 8 // 6) : (lead + len(raw)) * 8 // 6]
+        if len(own) >= _MIN_GUESSED:
+            yield own
+            yield own.replace("+", "-").replace("/", "_")
 
 
 def _parts(value: str) -> tuple[str, ...]:

@@ -30,6 +30,10 @@ class McpChannel:
     def extensions(self) -> Mapping[str, Any]:
         return self.session.capabilities_extensions()
 
+    def mask(self, text: str) -> str:
+        """A text without the secrets that the session was started with."""
+        return self.session.mask(text)
+
     async def tools(self) -> Sequence[Mapping[str, Any]]:
         listed = await self.session.list_tools()
         if not listed.complete:

@@ -88,6 +88,7 @@ class McpSession:
         self._on_notification = on_notification
         self._on_log = on_log
         self._live: Connection | None = None
+        self._mask: Callable[[str], str] = str
         self._opening: Connection | None = None
         self._watching: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -139,6 +140,7 @@ class McpSession:
             if key is not None and live.era is not None:
                 remember_era(key, live.era)
             self._live = live
+            self._mask = live.mask
             self._tools, self._tools_stale, self._tools_until = None, False, None
             self.generation += 1
 
@@ -242,6 +244,10 @@ class McpSession:
         if found is None:
             return {}
         return dict(found.extensions or found.experimental or {})
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets that the session was started with."""
+        return self._mask(text)
 
     def log(self, count: int = 20) -> tuple[str, ...]:
         """The last lines that a child wrote to standard error, masked."""

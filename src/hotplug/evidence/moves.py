@@ -11,7 +11,7 @@ __all__ = ["NEXT_MOVE", "Move", "next_move"]
 
 
 class Move(NamedTuple):
-    """The next move of one ground, as text with `{channels}` (names, with marks) and `{word}` (sense or channel)."""
+    """The next move of one ground: text with `{channels}`, `{it}` for them, and `{word}` (sense or channel)."""
 
     named: str
     """Where the channels that the move is about are known."""
@@ -28,8 +28,8 @@ NEXT_MOVE: Final[Mapping[Ground, Move]] = {
         "Say what the action is to cause, as a condition on a {word}: without a condition there is nothing to prove."
     ),
     "channel-not-observed": Move(
-        "Look with {channels}: this server does not watch it. Add a witness that does, or claim something that is in "
-        "sight.",
+        "Look with {channels}: this server does not watch {it}. Add a witness that does, or claim something that is "
+        "in sight.",
         "Add a witness that watches what the claim reads, or claim something that is in sight.",
     ),
     "contradicted": Move(
@@ -58,8 +58,8 @@ NEXT_MOVE: Final[Mapping[Ground, Move]] = {
         "Write the claim before the action, and act inside it: one written afterwards can be refuted, never proved."
     ),
     "no-independent-consequence": Move(
-        "Claim what {channels} shows: that does not depend on the acting side, and nothing there met a condition of "
-        "this claim.",
+        "Claim something of {channels}: what is seen there does not depend on the acting side, and no condition of "
+        "this claim was met there.",
         "Look with a {word} that does not depend on the acting side, such as `net` or a witness: this server only "
         "shows its own account of it.",
     ),
@@ -81,7 +81,9 @@ def next_move(ground: Ground, channels: Iterable[str] = (), *, word: str = "chan
     """
     names = [f"`{name}`" for name in dict.fromkeys(channels)]
     move = NEXT_MOVE[ground]
-    return (move.named if names else move.plain).format(channels=_listed(names), word=word)
+    return (move.named if names else move.plain).format(
+        channels=_listed(names), it="it" if len(names) == 1 else "them", word=word
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from hotplug.evidence.language import Flow, Invoke
 from hotplug.evidence.vocabulary import ChannelId, CompilePhase, TypeErrorKind, Verdict
 
 __all__ = [
@@ -201,6 +202,16 @@ class Composite:
     invokes: tuple[str | None, ...] = ()
     requires: Any = ABSENT
     ensures: Any = ABSENT
+
+    @classmethod
+    def of(cls, flow: Flow) -> Composite:
+        """The composition of a flow."""
+        return cls(
+            flow.name,
+            tuple(step.invoke if isinstance(step, Invoke) else None for step in flow.steps),
+            flow.requires if flow.carries("requires") else ABSENT,
+            flow.ensures if flow.carries("ensures") else ABSENT,
+        )
 
 
 def typecheck_composite(
