@@ -74,7 +74,7 @@ def _claims(report: JourneyReport) -> list[str]:
 def _verdicts(cell: Cell | None) -> list[tuple[str, str, str]]:
     if cell is None:
         return []
-    found = [("claim", one.that, f"{_VERDICTS[one.verdict]} {one.verdict} {one.ground}") for one in cell.claims]
+    found = [("claim", one.that, f"{_VERDICTS[one.verdict]} {one.verdict}: {one.ground}") for one in cell.claims]
     return found + [("constraint", one.that, f"{_VERDICTS[one.state]} {one.state}") for one in cell.constraints]
 
 

@@ -114,7 +114,7 @@ async def _play(journey: Journey, step: Step, link: Link, bindings: dict[str, An
             constraints=watch.constraints,
             **values,
         )
-        return _weighed(step, found)
+        return _weighed(found)
 
     part = link.spoken.known.get(step.do)
     if part is None:
@@ -195,10 +195,15 @@ async def _refused(
     return cell(status, code=error.code, message=str(error))
 
 
-def _weighed(step: Step, cell: Cell) -> Cell:
+def _weighed(cell: Cell) -> Cell:
     """The cell with what its claims and constraints make of it."""
-    if cell.status == "refused" and step.may_refuse is not None:
-        # Refused honestly: there is nothing of which they could be true. The constraints hold all the same.
+    if cell.status == "refused":
+        # Refused honestly, there is nothing of which a claim could be true. One that was seen to be true is a lie of
+        # the refusal.
+        done = tuple(one for one in cell.claims if one.verdict == "yes")
+        if done:
+            said = f"refused, but seen to be so all the same: {'; '.join(one.that for one in done)}"
+            return replace(cell, status="failed", message=said)
         cell = replace(cell, claims=())
     against = [f"{one.that}: {one.verdict} ({one.ground})" for one in cell.claims if one.verdict == "no"]
     against += [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from types import TracebackType
@@ -218,10 +218,11 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
         quiet_since, seen, pause = started, frozenset[str](), _FIRST_PAUSE
+        bears = self._bearing()
         while True:
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen)
+            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen if bears(one))
             if ids != seen:
                 seen, quiet_since = ids, now
             quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
@@ -235,6 +236,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 return "budget-exhausted" if unsettled else "quiescence"
             await anyio.sleep(min(pause, max(deadline - now, 0.001)))
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _bearing(self) -> Callable[[Observation], bool]:
+        """Whether an observation says that things are still going on here.
+
+        All that the subject shows does. Of a witness only what is asked of it: a database or a calendar server may
+        have other users, who never rest.
+        """
+        own = {one.id for one in self._sources.realm.channels}
+        read = self._read
+        conditions = [one for claim in self._claims for one in claim.conditions]
+        conditions += [one.condition for _, one in self._constraints]
+        readings = [read(one.predicate(self._sources.channel_of(one.selector))) for one in conditions]
+        selects = [one.select for one in readings if one is not None]
+        return lambda one: one.channel in own or any(select(one) for select in selects)
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
