@@ -22,8 +22,10 @@ What `--help` says, command by command. Written by `tools/cli_docs.py`; a test h
 
 Targets are written in one way everywhere: a URL; a command after `--`, or as one word with blanks;
 `npm:package[@version]` and `pypi:package[==version]`; `server.py`, `server.py:object` or `module:object`; a server's
-name in `hotplug.toml`; `file.json#name`; and the native servers `sqlite:///FILE` and `folder:DIR`. Every command takes
-`--json`. An answer as JSON has a `schema`, which lies in `schemas/`; an error is one JSON object on stderr.
+name in `hotplug.toml`; `file.json#name`; and the native servers `sqlite:///FILE` and `folder:DIR`. Those answer
+invitations if you say to whose address they go: `'sqlite:///my.db?me=me@example.org'`, `'folder:DIR?me=me@example.org'`
+(in quotes, for the shell). Every command takes `--json`. An answer as JSON has a `schema`, which lies in `schemas/`; an
+error is one JSON object on stderr.
 """
 
 

@@ -267,7 +267,7 @@ def _native(target: Target, store: Store | None) -> tuple[Profile, Store | None,
     if isinstance(target, NativeTarget):
         from hotplug.servers import native
 
-        return native(target.scheme, target.path, store=store)
+        return native(target.scheme, target.path, me=target.me, store=store)
     found: object = None
     if isinstance(target, ObjectTarget):
         found = target.server

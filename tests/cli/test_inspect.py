@@ -37,6 +37,17 @@ def test_a_native_server_is_shown_with_what_it_offers_and_lacks(run: Run) -> Non
     assert {"part": "calendar.rsvp", "without": "An invitation has to be answered elsewhere."} in calendar["missing"]
 
 
+@pytest.mark.parametrize(("target", "facets"), [("sqlite:///cal.db", {"rsvp"}), ("folder:f", {"rsvp", "invitations"})])
+def test_a_native_server_whose_owner_is_named_offers_answers(run: Run, target: str, facets: set[str]) -> None:
+    assert run("call", target, "calendar.calendars").code == 0
+    shown = [run("inspect", each, "--json").document["profiles"][0] for each in (target, f"{target}?me=me@example.org")]
+    assert set(shown[1]["facets"]) - set(shown[0]["facets"]) == facets
+    assert "calendar.rsvp" in shown[1]["offered"]
+    ran = run("inspect", f"{target}?me=nobody", "--json")
+    assert ran.code == 2
+    assert "mail address" in ran.error["message"]
+
+
 def test_looking_at_a_native_server_makes_no_file(run: Run, tmp_path: Path) -> None:
     ran = run("inspect", "sqlite:///cal.db", "--json")
     assert ran.code == 2

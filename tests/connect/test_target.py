@@ -52,10 +52,21 @@ from hotplug.errors import ConfigError
         ("sqlite:///my calendar.db", NativeTarget("sqlite", "my calendar.db")),
         ("sqlite://", NativeTarget("sqlite", ":memory:")),
         ("folder:my calendars", NativeTarget("folder", "my calendars")),
+        ("sqlite:///calendar.db?me=me@example.org", NativeTarget("sqlite", "calendar.db", "me@example.org")),
+        ("sqlite://?me=me@example.org", NativeTarget("sqlite", ":memory:", "me@example.org")),
+        ("folder:my calendars?me=me+cal%40example.org", NativeTarget("folder", "my calendars", "me+cal@example.org")),
+        ("folder:what?", NativeTarget("folder", "what?")),
+        ("sqlite:///a?b=c%20.db", NativeTarget("sqlite", "a?b=c%20.db")),
+        ("folder:what?/a?me=a@b", NativeTarget("folder", "what?/a", "a@b")),
     ],
 )
 def test_each_form_has_its_one_meaning(value: object, target: Target) -> None:
     assert parse_target(value) == target
+
+
+@pytest.mark.parametrize("text", ["sqlite:///x.db?me=a+b@c", "folder:y?me=%26%20@c", "sqlite:///x.db"])
+def test_a_native_target_is_written_as_it_is_read(text: str) -> None:
+    assert str(parse_target(text)) == text
 
 
 def test_a_target_is_its_own_meaning() -> None:
@@ -115,6 +126,11 @@ def test_a_whole_mcp_servers_document_with_one_server_is_that_server() -> None:
         ("pypi:x>=1", "pypi:package"),
         ("folder:", "folder:DIR"),
         ("sqlite:x.db", "sqlite:///FILE"),
+        ("sqlite:///x.db?mee=a@b", "what it knows is me"),
+        ("folder:x?me=", "no address"),
+        ("folder:x?me=a@b&me=c@d", "one address"),
+        ("folder:?me=a@b", "names no folder"),
+        ("sqlite:///?me=a@b", "names no file"),
         ("a 'b", "can't be split"),
         ("cat x | server", "shell operator '|'"),
         ("A=b C=d", "nothing to run"),

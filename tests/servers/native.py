@@ -15,20 +15,21 @@ from hotplug.store import open_store
 KINDS = ["sqlite", "folder"]
 
 
-def target(kind: str, folder: Path) -> str:
-    return f"sqlite:///{folder}/calendar.db" if kind == "sqlite" else f"folder:{folder}/calendars"
+def target(kind: str, folder: Path, me: str | None = None) -> str:
+    owner = f"?me={me}" if me else ""
+    return f"sqlite:///{folder}/calendar.db{owner}" if kind == "sqlite" else f"folder:{folder}/calendars{owner}"
 
 
 @asynccontextmanager
-async def opened(kind: str, folder: Path) -> AsyncGenerator[Calendar]:
-    """A connected calendar; the folder's records stand in a file beside it."""
+async def opened(kind: str, folder: Path, me: str | None = None) -> AsyncGenerator[Calendar]:
+    """A connected calendar, of this owner; the folder's records stand in a file beside it."""
     if kind == "sqlite":
-        async with connect(Calendar, target(kind, folder)) as calendar:
+        async with connect(Calendar, target(kind, folder, me)) as calendar:
             yield calendar
         return
     async with (
         open_store(f"sqlite:///{folder}/records.db") as store,
-        connect(Calendar, target(kind, folder), store=store) as calendar,
+        connect(Calendar, target(kind, folder, me), store=store) as calendar,
     ):
         yield calendar
 

@@ -48,7 +48,10 @@ PARTS = [
     "calendar.create",
     "calendar.update",
     "calendar.delete",
+    "calendar.rsvp",
+    "calendar.deleted",
 ]
+ME = "me@example.org"
 
 words = st.sampled_from(
     [
@@ -103,7 +106,8 @@ def one_field(valid: dict[str, Any], fields: list[str]) -> st.SearchStrategy[lis
 near = {
     "recurrenceRules": one_field(RULE, RULE_FIELDS),
     "recurrenceOverrides": st.dictionaries(
-        texts, st.dictionaries(texts | st.sampled_from([*RULE_FIELDS, *CHANGES]), junk)
+        texts | st.sampled_from([EVENT["start"], CHANGES["start"]]),
+        st.dictionaries(texts | st.sampled_from([*RULE_FIELDS, *CHANGES, "participants", "alerts", "excluded"]), junk),
     ),
     "participants": one_field({"email": "a@example.com"}, ["email", "name", "optional", "participationStatus"]),
     "addParticipants": one_field({"email": "a@example.com"}, ["email", "name", "optional", "participationStatus"]),
@@ -124,6 +128,8 @@ def base(part: str, where: str, event: str) -> dict[str, Any]:
             return {"from": "2026-06-01T00:00:00Z", "to": "2026-07-01T00:00:00Z", "calendar": where, "limit": 5}
         case "calendar.get" | "calendar.delete":
             return {"event": event}
+        case "calendar.rsvp":
+            return {"event": event, "participation": "accepted", "notify": "none"}
         case _:
             return {}
 
@@ -132,7 +138,7 @@ def base(part: str, where: str, event: str) -> dict[str, Any]:
 async def calendar(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncGenerator[tuple[str, Path, Calendar, str, str]]:
-    async with opened(request.param, tmp_path) as found:
+    async with opened(request.param, tmp_path, ME) as found:
         where = (await found.calendars()).calendars[0].calendar
         yield request.param, tmp_path, found, where, await kept(found, where)
 
@@ -142,6 +148,8 @@ async def test_junk_in_any_field_changes_nothing_and_is_never_internal(
     part: str, calendar: tuple[str, Path, Calendar, str, str]
 ) -> None:
     kind, folder, client, where, event = calendar
+    if part == "calendar.rsvp":
+        event = await kept(client, where, participants=[{"email": "a@example.org"}, {"email": ME}], notify="none")
     link = link_of(client)
     fields = sorted(link.spoken.known[part].input.schema["properties"])
     inner = sorted(link.spoken.known["calendar.update"].input.schema["$defs"]["Changes"]["properties"])
@@ -188,15 +196,16 @@ async def test_junk_in_any_field_changes_nothing_and_is_never_internal(
             # It was all right after all: then the answer is what the profile says, and what is kept can be read.
             assert known.output.read(reply.content) is not None
             await client.search("0001-01-02T00:00:00Z", "9999-12-30T00:00:00Z")
+            await client.search("2026-06-01T00:00:00Z", "2026-07-01T00:00:00Z", expand=True)
             if not known.flags.effects:
                 assert content(kind, folder) == before, shown
             if part == "calendar.delete":
                 event = await kept(client, where)
 
 
-async def kept(client: Calendar, where: Any) -> str:
+async def kept(client: Calendar, where: Any, **more: Any) -> str:
     made = await client.create(
-        calendar=where, title="Kept", start="2026-06-11T17:00:00", duration="PT1H", time_zone="Asia/Jerusalem"
+        calendar=where, title="Kept", start="2026-06-11T17:00:00", duration="PT1H", time_zone="Asia/Jerusalem", **more
     )
     return made.event
 

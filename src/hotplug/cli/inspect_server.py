@@ -232,7 +232,7 @@ def _in_process(server: Given) -> tuple[Profile, Any, str] | None:
             raise ConfigError(
                 f"{target}: there is no {target.path}", hint="a first call makes it; looking at it doesn't"
             )
-        return native(target.scheme, target.path)
+        return native(target.scheme, target.path, me=target.me)
     if isinstance(target, PythonTarget) and target.object:
         from hotplug.connect.launch import import_object
 

@@ -84,6 +84,7 @@ def _named(word: str) -> tuple[str, str]:
     if equals and _is_name(label) and target:
         return label, target
     scheme, _, rest = word.partition(":")
+    rest = rest.partition("?me=")[0]
     return (f"{scheme}:{Path(rest.lstrip('/')).name}" if scheme in {"sqlite", "folder"} else word[:24]), word
 
 

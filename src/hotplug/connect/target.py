@@ -7,7 +7,7 @@
 | `npm:package[@version]`, `pypi:package[==version]`, with arguments after it | `PackageTarget` |
 | `server.py`, `server.py:object`, `module:object` | `PythonTarget` |
 | a name, `file.json#name`, `hotplug.toml#name` | `NamedTarget` |
-| `sqlite:///FILE`, `folder:DIR` | `NativeTarget` |
+| `sqlite:///FILE`, `folder:DIR`, each with `?me=ADDRESS` for the owner's mail address | `NativeTarget` |
 | a server object | `ObjectTarget` |
 | an `mcpServers` entry as a dict | `EntryTarget` |
 
@@ -22,7 +22,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from hotplug.connect.masking import mask_argv, mask_url
 from hotplug.connect.secrets import Held, held
@@ -45,7 +45,7 @@ __all__ = [
 _FORMS: Final = (
     "a URL (https://host/mcp), a command after -- or as a list (npx -y caldav-mcp), npm:package[@version], "
     "pypi:package[==version], a Python file or module:object, a server's name, file.json#name, "
-    "sqlite:///FILE, folder:DIR"
+    "sqlite:///FILE, folder:DIR, each with ?me=ADDRESS where its owner is invited"
 )
 _SCHEMES: Final = ("http", "https", "npm", "pypi", "sqlite", "folder")
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -57,6 +57,7 @@ _PYPI: Final = re.compile(
     r"(?P<name>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)(?P<extras>\[[\w.,\s-]+\])?(?:(?:==|@)(?P<version>[\w.+!-]+))?"
 )
 _ASSIGNMENT: Final = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_SETTING: Final = re.compile(r"(?P<path>.*)\?(?P<name>\w+)=(?P<value>[^?]*)", re.DOTALL)
 _OPERATORS: Final = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1"})
 
 
@@ -197,17 +198,20 @@ class NativeTarget:
     Args:
         scheme: `sqlite` or `folder`.
         path: The file or folder, as written; `:memory:` for SQLite in memory.
+        me: The mail address of the calendar's owner, `?me=ADDRESS` after the path, percent-decoded (a `+` is one).
     """
 
     scheme: Literal["sqlite", "folder"]
     path: str
+    me: str | None = None
 
     def describe(self) -> dict[str, Any]:
         """What it is, for `-v` and JSON documents."""
-        return {"kind": "native", "scheme": self.scheme, "path": self.path}
+        return {"kind": "native", "scheme": self.scheme, "path": self.path, **_if(me=self.me)}
 
     def __str__(self) -> str:
-        return f"sqlite:///{self.path}" if self.scheme == "sqlite" else f"folder:{self.path}"
+        start = "sqlite:///" if self.scheme == "sqlite" else "folder:"
+        return f"{start}{self.path}" + (f"?me={quote(self.me, safe='@+')}" if self.me else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +306,13 @@ def _parse_text(text: str) -> Target:
         case "npm" | "pypi":
             return _package(scheme, _split(rest, text))
         case "sqlite":
-            return NativeTarget("sqlite", _sqlite_path(rest, text))
+            rest, me = _owner(rest, text)
+            return NativeTarget("sqlite", _sqlite_path(rest, text), me)
         case "folder":
+            rest, me = _owner(rest, text)
             if not rest.removeprefix("//"):
                 raise ConfigError(f"{text!r} names no folder", hint="write folder:DIR")
-            return NativeTarget("folder", rest.removeprefix("//"))
+            return NativeTarget("folder", rest.removeprefix("//"), me)
         case _:
             pass
     if re.search(r"\s", text):
@@ -495,6 +501,27 @@ def _package(registry: str, words: list[str]) -> PackageTarget:
     return PackageTarget(
         cast("Literal['npm', 'pypi']", registry), found["name"] + extras, found["version"], tuple(words[1:])
     )
+
+
+def _owner(rest: str, text: str) -> tuple[str, str | None]:
+    """A native server's path, and the address after a `?me=` at its end; any other `?` is part of the path.
+
+    An address after another name is a slip, not a path: it would be a new, empty calendar.
+    """
+    found = _SETTING.fullmatch(rest)
+    if found is None:
+        return rest, None
+    address = unquote(found["value"]).strip()
+    if found["name"] != "me":
+        if "@" not in address:
+            return rest, None
+        raise ConfigError(
+            f"{text!r} has the setting {found['name']!r}, which a native server doesn't know",
+            hint="what it knows is me, its owner's mail address: ?me=me@example.org",
+        )
+    if not address or "&" in found["value"]:
+        raise ConfigError(f"{text!r} names no address after ?me=", hint="write one address: ?me=me@example.org")
+    return found["path"], address
 
 
 def _sqlite_path(rest: str, text: str) -> str:

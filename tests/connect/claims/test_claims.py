@@ -357,6 +357,7 @@ async def test_a_claim_has_no_verdict_before_its_window_is_closed(calendar: Cale
 SERVER = """
 import os, pathlib, sys
 from hotplug.serve import run
+from hotplug.servers import native
 
 server, _, _ = native("sqlite", sys.argv[1])
 pathlib.Path(sys.argv[2]).write_text(str(os.getpid()))

@@ -72,12 +72,37 @@ async def test_an_event_does_not_grow_over_its_limit_by_changes(engine: Calendar
     assert (await engine.get(uid, "2026-06-13T14:00:00Z"))["location"] == texts["location"]
 
 
-@pytest.mark.parametrize(("text", "name"), [("a\x00b", "U\\+0000"), ("a\rb", "U\\+000D"), ("a\r", "U\\+000D")])
-async def test_what_no_text_holds_is_refused_by_all_alike(engine: CalendarEngine, text: str, name: str) -> None:
+CONTROLS = [chr(code) for code in (*range(0x20), 0x7F) if chr(code) not in "\t\n"]
+"""CONTROL of RFC 5545 section 3.1 without the line end, which a text escapes."""
+
+
+@pytest.mark.parametrize("text", [*(f"a{each}b" for each in CONTROLS), "a\r\nb", "a\r"], ids=ascii)
+async def test_what_no_text_of_icalendar_holds_is_refused_by_all_alike(engine: CalendarEngine, text: str) -> None:
+    name = f"U\\+{ord(text[1]):04X} at position 1"
+    occurrence = "2026-06-18T14:00:00Z"
     for field in ("title", "description", "location"):
-        await refused_once(engine, {field: text}, f"{field} .*{name}")
-    await refused_once(engine, {"recurrenceOverrides": {"2026-06-11T14:00:00Z": {"title": text}}}, name)
+        await refused_once(engine, {field: text}, f"^{field} .*{name}")
+    await refused_once(engine, {"recurrenceOverrides": {occurrence: {"title": text}}}, f"^recurrenceOverrides .*{name}")
+    await refused_once(engine, {"participants": [{"email": "a@b.example", "name": text}]}, f"^participants .*{name}")
+    await refused_once(engine, {"alerts": {text: {"trigger": {"offset": "-PT1H"}}}}, f"^alerts .*{name}")
+    with pytest.raises(InvalidArgument, match=f"^uid .*{name}"):
+        await engine.create(MEETING, uid=text)
+    uid = (await engine.create(WEEKLY)).event
+    before = await engine.get(uid)
+    with pytest.raises(InvalidArgument, match=f"^title .*{name}") as caught:
+        await engine.update(uid, {"title": text}, scope="this", occurrence=occurrence)
+    assert caught.value.details == {"field": "title"}
+    assert await engine.get(uid) == before
+    await engine.delete(uid, scope="all")
     await refused(engine, {"title": text}, InvalidArgument, name)
+
+
+@pytest.mark.parametrize("text", ["a\tb\nc\n", "\x80\x85\x9f", "\u2028\u2029\ufeff\uffff", '\\n,;:"^'], ids=ascii)
+async def test_what_else_a_text_has_is_kept_by_all_alike(engine: CalendarEngine, text: str) -> None:
+    names = ("title", "description", "location")
+    uid = (await engine.create({**MEETING, **dict.fromkeys(names, text)})).event
+    found = await engine.get(uid)
+    assert [found[name] for name in names] == [text] * 3
 
 
 async def refused_once(engine: CalendarEngine, fields: dict[str, Any], match: str) -> None:

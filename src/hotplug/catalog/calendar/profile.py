@@ -52,6 +52,7 @@ FreeBusy = Literal["free", "busy"]
 Scope = Literal["this", "following", "all"]
 Notify = Literal["none", "all"]
 Participation = Literal["needs-action", "accepted", "declined", "tentative", "delegated"]
+Answer = Literal["accepted", "declined", "tentative"]
 
 
 class CalendarRef(Ref, kind="calendar.calendar"):
@@ -277,6 +278,18 @@ class DeleteOptions(TypedDict):
     notify: NotRequired[Annotated[Notify, in_facet("invitations")]]
 
 
+class AnswerOptions(TypedDict):
+    """What an answer takes besides the event and the answer."""
+
+    revision: NotRequired[Annotated[str, in_facet("revisions")]]
+    scope: NotRequired[
+        Annotated[Scope, in_facet("recurrence"), Field(description="Required for an event of a series.")]
+    ]
+    occurrence: NotRequired[
+        Annotated[str, in_facet("recurrence"), Field(description="The original start of the occurrence meant.")]
+    ]
+
+
 class SearchOptions(TypedDict, total=False):
     """What narrows a search."""
 
@@ -366,9 +379,9 @@ class Calendar(
 
     @operation("calendar.rsvp", facet="rsvp", effects=True, once=True)
     async def rsvp(
-        self, event: EventRef, participation: Literal["accepted", "declined", "tentative"], notify: Notify
+        self, event: EventRef, participation: Answer, notify: Notify, **options: Unpack[AnswerOptions]
     ) -> Written:
-        """Answer an invitation, and say whether the organizer is told."""
+        """Answer an invitation, and say whether the organizer is told: it sets one's own participationStatus."""
         ...
 
     @read("calendar.deleted", sense="state", facet="tombstones")

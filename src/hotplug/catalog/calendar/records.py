@@ -6,7 +6,7 @@ event stay with it when only its start is changed. Source: RFC 8984 for names an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -80,7 +80,9 @@ class EventRecord:
     free_busy_status: str | None = None
     rules: tuple[Rule, ...] = ()
     overrides: Mapping[datetime, Override] = field(default_factory=dict[datetime, Override])
-    participants: Mapping[str, Any] | None = None
+    participants: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None
+    organizer: str | None = None
+    """The address of who invites them, where the store tells."""
     alerts: Mapping[str, Any] | None = None
     revision: str | None = None
     created: datetime | None = None
@@ -182,10 +184,17 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
             raise InvalidArgument(f"{name} {value!r} is none", hint=f"use {' or '.join(_CHOICES[name])}")
         if name in PLAIN:
             _check_text(name, value)
-            out[PLAIN[name]] = (read_alerts(value) or None) if name == "alerts" and value is not None else value
+            out[PLAIN[name]] = _read_plain(name, value)
     if values.get("calendar") is not None:
         out["calendar"] = values["calendar"]
     return out
+
+
+def _read_plain(name: str, value: Any) -> Any:
+    if value is None or name not in ("alerts", "participants"):
+        return value
+    # none of them is the same as no list
+    return (read_alerts(value) if name == "alerts" else value) or None
 
 
 def _check_text(name: str, value: Any) -> None:

@@ -177,15 +177,19 @@ class Sources:
         """The witness whose channel it is; None for the subject's own."""
         return next((view.name for view in self.witnesses if channel in view.names.values()), None)
 
-    async def before(self, conditions: Sequence[Condition]) -> tuple[Observation, ...]:
-        """Facts as they stood when the window was opened, from those places that a condition on facts reads."""
+    async def before(self, conditions: Sequence[Condition] | None) -> tuple[Observation, ...]:
+        """Facts as they stood when the window was opened.
+
+        Args:
+            conditions: All that the window will be asked for; None where that isn't known yet. The subject is only
+                looked at where one of them is about a fact of its own.
+        """
         found: list[Observation] = []
-        wanted = {self.channel_of(one.selector) for one in conditions if one.is_fact}
-        if any(one.id in wanted for one in self.realm.channels):
+        own = {one.id for one in self.realm.channels}
+        if conditions is None or any(one.is_fact and self.channel_of(one.selector) in own for one in conditions):
             found += await self.realm.before()
         for view in self.witnesses:
-            if wanted & {*view.names.values()}:
-                found += await view.before()
+            found += await view.before()
         return tuple(map(self.redactor.observation, found))
 
     async def observe(self) -> tuple[Observation, ...]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from hotplug.connect.claims.conditions import Condition
 from hotplug.errors import HotplugError
 from hotplug.evidence import (
+    Adjudication,
     BlindSpot,
     Claim,
     ConstraintViolation,
+    Coverage,
     Evidence,
     Ground,
     VerificationRun,
 )
+from hotplug.evidence.text import verdict_lines
 
-__all__ = ["Claimed", "Verdict"]
+__all__ = ["Claimed", "Verdict", "lines_of"]
+
+
+_SHOWN: Final = 5
+"""Other observations that are told beside a `no`."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +113,27 @@ class Claimed:
         if self._verdict is None:
             return f"claim {self.statement!r} (its window is open)"
         return "\n".join(self.lines)
+
+
+def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, coverage: Coverage) -> tuple[str, ...]:
+    """A claim as a person reads it: verdict, conditions, why, what was seen and what wasn't, and the next move."""
+    counted = {f"{one.observation.channel}: {one.observation.summary}" for one in claimed.evidence}
+    instead = [one for one in dict.fromkeys(claimed.seen) if one not in counted] if found.verdict == "no" else []
+    besides = [f"  {'instead' if number == 0 else '':<9} {one}" for number, one in enumerate(instead[:_SHOWN])]
+    if len(instead) > _SHOWN:
+        besides.append(f"            … and {len(instead) - _SHOWN} more")
+    violated = [f"  violated  {one.detail}" for one in claimed.violations]
+    channels = (*run.channels, *(channel for witness in run.witnesses for channel in witness.channels))
+    return (
+        *verdict_lines(
+            found,
+            claimed.claim,
+            channels=channels,
+            evidence=claimed.evidence,
+            coverage=coverage,
+            anomalies=run.anomalies,
+            word="sense",
+        ),
+        *besides,
+        *violated,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from types import TracebackType
@@ -21,8 +21,7 @@ from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
 from hotplug.connect.claims.sources import Sources, WitnessView
-from hotplug.connect.claims.telling import lines_of, move_of
-from hotplug.connect.claims.verdict import Claimed, Verdict
+from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
 from hotplug.connect.client import Link
 from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
 from hotplug.evidence import (
@@ -48,6 +47,8 @@ from hotplug.evidence import (
     impeaching_spots,
 )
 from hotplug.evidence import Constraint as ConstraintNoun
+from hotplug.evidence.moves import next_move
+from hotplug.evidence.text import concerned
 from hotplug.evidence.witness import Witness
 
 __all__ = ["ClaimWindow", "Within", "checked", "claiming", "seconds_of"]
@@ -162,8 +163,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             assertions=tuple(assertions),
         )
 
-    async def open(self, conditions: Sequence[Condition] = ()) -> ClaimWindow:
-        """Open it at every place that looks; facts that the conditions are about are read as they stand now."""
+    async def open(self, conditions: Sequence[Condition] | None = None) -> ClaimWindow:
+        """Open it at every place that looks, and read facts as they stand now.
+
+        Args:
+            conditions: All that will be claimed, where that is known.
+        """
         budget = int((self.within + self.quiet) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
@@ -217,31 +222,34 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         spoilable = bool(self._constraints) or any(
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
-        quiet_since, seen, pause = started, frozenset[str](), _FIRST_PAUSE
-        bears = self._bearing()
+        pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
+        world, ours = _Stillness(self.quiet, started), _Stillness(self.quiet, started)
         while True:
+            began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen if bears(one))
-            if ids != seen:
-                seen, quiet_since = ids, now
-            quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
+            idle = not self._sources.realm.under_way
+            settled = ours.since(now, filter(bears, self._seen)) and idle
+            quiet = world.since(now, self._seen) and idle
             decided = self._decided()
             if decided and not spoilable:
                 return "signal"
-            if decided and quiet:
+            if decided and settled:
                 return "quiescence"
-            if now >= deadline:
+            if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
-            await anyio.sleep(min(pause, max(deadline - now, 0.001)))
+            if now >= deadline and last == math.inf:
+                # A look takes time too: whether it is quiet now shows only after as long as quiet has to last.
+                last = now + self.quiet + 2 * (now - began)
+            await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
     def _bearing(self) -> Callable[[Observation], bool]:
-        """Whether an observation says that things are still going on here.
+        """Which observations could still spoil what is decided.
 
-        All that the subject shows does. Of a witness only what is asked of it: a database or a calendar server may
-        have other users, who never rest.
+        All that the subject shows. Of a witness only what is asked of it: a database or a calendar server may have
+        other users, who never rest. What isn't decided needs a world that rests as a whole: it may still come true.
         """
         own = {one.id for one in self._sources.realm.channels}
         read = self._read
@@ -341,8 +349,11 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
         for claimed, verdict, found in told:
             claimed.decided(verdict, run)
-            claimed.next_move = move_of(claimed, found, self._sources)
-            claimed.lines = lines_of(claimed, found, self._sources)
+            about = concerned(
+                found.ground, claimed.claim, channels=self._sources.channels, coverage=coverage, anomalies=anomalies
+            )
+            claimed.next_move = next_move(found.ground, about, word="sense")
+            claimed.lines = lines_of(found, claimed, run, coverage)
         for recording in self._link.recordings:
             recording.add(run)
 
@@ -469,6 +480,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             elif channel not in declared or impeaching_spots(coverage, [channel]) or not closed_cleanly(window):
                 unchecked.append(f"{one.statement}: {channel} couldn't be watched throughout the window")
         return tuple(violations), tuple(unchecked), tuple(evidence)
+
+
+class _Stillness:
+    """Whether the same has been seen for as long as quiet has to last."""
+
+    def __init__(self, quiet: float, started: float) -> None:
+        self._quiet, self._since = quiet, started
+        self._seen = frozenset[str]()
+
+    def since(self, now: float, seen: Iterable[Observation]) -> bool:
+        ids = frozenset(f"{one.id} {one.summary}" for one in seen)
+        if ids != self._seen:
+            self._seen, self._since = ids, now
+        return now - self._since >= self._quiet
 
 
 def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:

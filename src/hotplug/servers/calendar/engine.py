@@ -38,6 +38,7 @@ from hotplug.catalog.calendar.scopes import (
 )
 from hotplug.catalog.calendar.times import Range, overlaps, read_range, start_instant
 from hotplug.errors import Conflict, InvalidArgument, NotFound, PermissionDenied, Unavailable, Unsupported
+from hotplug.servers.calendar.answers import answered
 from hotplug.servers.calendar.limits import check_size, check_texts
 from hotplug.servers.calendar.storage import Problem, Storage, listed
 
@@ -184,6 +185,26 @@ class CalendarEngine:
             partial(self._update, event, changes, tuple(clear), scope, occurrence, revision, frozenset(accept), also)
         )
 
+    async def answer(
+        self,
+        event: str,
+        address: str,
+        participation: str,
+        *,
+        scope: str | None = None,
+        occurrence: str | None = None,
+        revision: str | None = None,
+        also: Also | None = None,
+    ) -> Effect:
+        """Answer an invitation for one of the participants; of a series, what `scope` says, as `update` does it.
+
+        Raises:
+            InvalidArgument: It is no answer; nobody or somebody else is invited; a series and no scope.
+            Unsupported: `following` in a series that somebody else organizes: it would be split.
+            NotFound, Conflict, PermissionDenied: As `update`.
+        """
+        return await _in_thread(partial(self._answer, event, address, participation, scope, occurrence, revision, also))
+
     async def delete(
         self,
         event: str,
@@ -264,7 +285,7 @@ class CalendarEngine:
         return events, _cursor(page[most - 1][0], mark) if len(page) > most else None
 
     def _create(self, fields: Mapping[str, Any], accept: frozenset[str], uid: str | None, also: Also | None) -> Effect:
-        check_texts(fields)
+        check_texts(fields if uid is None else {"uid": uid, **fields})
         record = new_record(uid or self._new_uid(), fields, self._clock())
         record = self.storage.fit(record, accept)
         with self.storage.transaction() as connection:
@@ -319,21 +340,49 @@ class CalendarEngine:
                 ended, after = change_following(record, at, changes, clear, self._new_uid())
             else:
                 after = change_all(record, at, changes, clear)
-            check_size(after, record)
-            moment = self._moment()
-            after = self.storage.fit(replace(after, updated=moment), accept)
-            if ended is None:
-                kept = self.storage.replace(record, after)
-            else:
-                # the new one first: what fails in between leaves a double rather than a hole
-                kept = self.storage.insert(replace(after, created=moment), like=record)
-                self.storage.replace(record, replace(ended, updated=moment))
-            effect = Effect(
-                kept.uid, kept.calendar, "updated", scope, kept.revision, None if ended is None else record.uid
-            )
+            effect = self._keep(record, ended, after, scope, accept)
             if also is not None:
                 also(connection, effect)
         return effect
+
+    def _answer(
+        self,
+        event: str,
+        address: str,
+        participation: str,
+        scope: str | None,
+        occurrence: str | None,
+        revision: str | None,
+        also: Also | None,
+    ) -> Effect:
+        with self.storage.transaction() as connection:
+            record = self._read_for_change(event, revision)
+            at = _occurrence(record, scope, occurrence)
+            ended, after = answered(record, address, participation, scope, at, self._new_uid())
+            effect = self._keep(record, ended, after, scope if record.recurring else None, frozenset())
+            if also is not None:
+                also(connection, effect)
+        return effect
+
+    def _keep(
+        self,
+        record: EventRecord,
+        ended: EventRecord | None,
+        after: EventRecord,
+        scope: str | None,
+        accept: frozenset[str],
+    ) -> Effect:
+        """Write an event after a change; `ended` is what is left of a series whose rest `after` is."""
+        check_size(after, record)
+        moment = self._moment()
+        after = self.storage.fit(replace(after, updated=moment), accept)
+        if ended is None:
+            kept = self.storage.replace(record, after)
+        else:
+            # the new one first: what fails in between leaves a double rather than a hole
+            kept = self.storage.insert(replace(after, created=moment), like=record)
+            self.storage.replace(record, replace(ended, updated=moment))
+        return Effect(kept.uid, kept.calendar, "updated", scope, kept.revision, None if ended is None else record.uid)
 
     def _delete(
         self, event: str, scope: str | None, occurrence: str | None, revision: str | None, also: Also | None

@@ -57,13 +57,16 @@ class FolderStorage:
         root: The folder; it and a calendar `calendar` in it are made if there is none. A sub-folder is a calendar,
             named as the folder or as its `.calendar.json` says (`{"name": …, "zone": …}`). Hidden sub-folders are none,
             and neither are links to a calendar that is there anyway.
+        owner: The mail address of whose calendars they are, who organizes what is made here; without one, who takes
+            part in an event isn't read and can't be changed.
 
     Raises:
         StoreError: It is no folder, or can't be made.
     """
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, root: str | Path, owner: str | None = None) -> None:
         self._root = Path(root)
+        self._owner = owner
         self._lock = RLock()
         self._depth = 0
         self._files: dict[Path, _Seen] = {}
@@ -181,10 +184,13 @@ class FolderStorage:
         except OSError as error:
             return _Seen(path, _NEVER, self._problem(path, f"it can't be opened: {error.strerror}"))
         try:
-            record, _ = read_file(source, path.parent.name, _digest(source))
+            record, _ = self._parsed(source, path.parent.name)
         except FileError as error:
             return _Seen(path, stamp, self._problem(path, str(error)))
         return _Seen(path, stamp, record, record.series.bounds())
+
+    def _parsed(self, source: bytes, calendar: str) -> tuple[EventRecord, Component]:
+        return read_file(source, calendar, _digest(source), people=self._owner is not None)
 
     def _problem(self, path: Path, reason: str, *, hides: bool = True) -> Problem:
         return Problem(self._shown(path), reason, path.parent.name, hides)
@@ -224,16 +230,16 @@ class FolderStorage:
 
     def fit(self, record: EventRecord, accept: frozenset[str]) -> EventRecord:
         """The event as an iCalendar file can hold it."""
-        return check(record, accept)
+        return check(record, accept, self._owner)
 
     def insert(self, record: EventRecord, like: EventRecord | None = None) -> EventRecord:
         """Keep a new event in a file of its own."""
         now = record.updated or datetime.now(UTC)
         if like is None:
-            root = new_file(record, now)
+            root = new_file(record, now, self._owner)
         else:
             _, root = self._open(like)
-            edit(root, like, record, now)
+            edit(root, like, record, now, self._owner)
         path = self._root / record.calendar / _file_name(record.uid)
         if path.exists():
             raise Conflict(f"the file {self._shown(path)} is there already", hint="leave the id out")
@@ -242,7 +248,7 @@ class FolderStorage:
     def replace(self, before: EventRecord, after: EventRecord) -> EventRecord:
         """Keep the event as it is after a change, in the file where it is."""
         path, root = self._open(before)
-        edit(root, before, after, after.updated or datetime.now(UTC))
+        edit(root, before, after, after.updated or datetime.now(UTC), self._owner)
         source = _source(root)
         if after.calendar != before.calendar:
             target = self._root / after.calendar / path.name
@@ -264,10 +270,10 @@ class FolderStorage:
             raise Conflict(
                 f"the file of the event {record.uid!r} was changed just now", details={"current": _digest(source)}
             )
-        return seen.path, read_file(source, record.calendar)[1]
+        return seen.path, self._parsed(source, record.calendar)[1]
 
     def _write(self, path: Path, source: bytes, calendar: str) -> EventRecord:
-        record, _ = read_file(source, calendar, _digest(source))
+        record, _ = self._parsed(source, calendar)
         try:
             _write_whole(path, source)
         except OSError as error:

@@ -6,11 +6,10 @@ can't say is refused by `check`. Sources: RFC 5545, RFC 8984 for what the fields
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hotplug.catalog.calendar.records import EventRecord
 from hotplug.catalog.calendar.recurrence import Override
@@ -19,6 +18,13 @@ from hotplug.catalog.calendar.times import Instant, Zoned, bounded
 from hotplug.catalog.calendar.zones import is_zone
 from hotplug.errors import HotplugError, InvalidArgument, Unsupported
 from hotplug.servers.calendar.alarms import edit_alarms, fits_alarm, read_alarms
+from hotplug.servers.calendar.attendees import (
+    add_organizer,
+    edit_attendees,
+    fits_attendees,
+    read_attendees,
+    read_organizer,
+)
 from hotplug.servers.calendar.icaltimes import (
     Zones,
     read_recurrence_ids,
@@ -35,7 +41,6 @@ from hotplug.servers.calendar.lines import Component, FileError, Line, escape, l
 __all__ = ["check", "edit", "new_file", "read_file"]
 
 _PRODUCT: Final = "-//Hotplug//Calendar//EN"
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 _TEXTS: Final[Mapping[str, tuple[str, str]]] = {
     "title": ("SUMMARY", "title"),
@@ -55,27 +60,20 @@ _WORDS: Final[Mapping[str, tuple[str, str, Mapping[str, str]]]] = {
 _TIME_LINES: Final = ("DTSTART", "DTEND", "DURATION")
 
 
-def check(record: EventRecord, accept: frozenset[str]) -> EventRecord:
+def check(record: EventRecord, accept: frozenset[str], owner: str | None = None) -> EventRecord:
     """The event as iCalendar can hold it.
 
+    Args:
+        record: The event; its texts are checked already.
+        accept: The losses that are accepted.
+        owner: The address of the calendar's owner; without one there is no organizer, and nobody can be invited.
+
     Raises:
-        InvalidArgument: A text has a control character.
         Unsupported: It would lose something that `accept` doesn't name: participants, alerts that send mail, or the
             second of two equal wall times (`timeZone`: accepted, it is kept as an instant).
     """
-    texts = [("uid", record.uid)]
-    texts += [(name, getattr(record, attribute)) for attribute, (_, name) in _TEXTS.items()]
-    for override in record.overrides.values():
-        texts += [(name, override.fields.get(name)) for _, name in _TEXTS.values()]
-    for name, text in texts:
-        found = _CONTROL.search(text or "")
-        if found:
-            raise InvalidArgument(
-                f"{name} has the control character U+{ord(found[0]):04X} at position {found.start()},"
-                " which iCalendar can't hold",
-                hint="end lines with U+000A alone" if found[0] == "\r" else "take it out",
-            )
-    lost = ["participants"] if any(_told(record, "participants")) else []
+    invited = _told(record, "participants")
+    lost = ["participants"] if invited and (owner is None or not all(map(fits_attendees, invited))) else []
     if not all(fits_alarm(alert) for alerts in _told(record, "alerts") for alert in alerts.values()):
         lost.append("alerts")
     whens = [record.when, *(override.when for override in record.overrides.values() if override.when)]
@@ -122,20 +120,22 @@ def _is_second(when: Zoned) -> bool:
     return when.local.fold == 1 and when != replace(when, local=when.local.replace(fold=0))
 
 
-def read_file(source: bytes, calendar: str, revision: str | None = None) -> tuple[EventRecord, Component]:
-    """The event of a file, and the file as its lines.
+def read_file(
+    source: bytes, calendar: str, revision: str | None = None, *, people: bool = False
+) -> tuple[EventRecord, Component]:
+    """The event of a file, and the file as its lines; who takes part only with `people`.
 
     Raises:
         FileError: It holds no event, several, or one that can't be read.
     """
     root = parse(source)
     try:
-        return _read_events(root, calendar, revision), root
+        return _read_events(root, calendar, revision, people=people), root
     except HotplugError as error:
         raise FileError(str(error)) from error
 
 
-def _read_events(root: Component, calendar: str, revision: str | None) -> EventRecord:
+def _read_events(root: Component, calendar: str, revision: str | None, *, people: bool) -> EventRecord:
     events = list(root.components("VEVENT"))
     uids = {_text(event, "UID") for event in events}
     if not events:
@@ -147,7 +147,7 @@ def _read_events(root: Component, calendar: str, revision: str | None) -> EventR
         raise FileError("it holds only changed occurrences" if not masters else "it holds an event twice")
     zones = Zones(root)
     master = masters[0]
-    record = replace(_read_event(master, calendar, zones), revision=revision)
+    record = replace(_read_event(master, calendar, zones, people=people), revision=revision)
     when, unknown = record.when, set(record.unknown)
     rules: tuple[Rule, ...] = ()
     try:
@@ -173,7 +173,7 @@ def _read_events(root: Component, calendar: str, revision: str | None) -> EventR
         if name.param("RANGE"):
             unknown.add("recurrenceRules")
         (at,) = read_recurrence_ids(name, when, zones)
-        overrides[at] = _read_override(record, at, _read_event(event, calendar, zones))
+        overrides[at] = _read_override(record, at, _read_event(event, calendar, zones, people=people))
     for each in master.lines("EXDATE"):
         for at in read_recurrence_ids(each, when, zones):
             overrides[at] = Override(excluded=True)
@@ -199,15 +199,19 @@ def _plain_names() -> Iterator[tuple[str, str]]:
     yield from ((attribute, name) for attribute, (_, name) in _TEXTS.items())
     yield from ((attribute, name) for attribute, (_, name, _) in _WORDS.items())
     yield "alerts", "alerts"
+    yield "participants", "participants"
 
 
-def _read_event(event: Component, calendar: str, zones: Zones) -> EventRecord:
+def _read_event(event: Component, calendar: str, zones: Zones, *, people: bool) -> EventRecord:
     when, unknown = read_when_of(event, zones)
     bounded(when, "then")
     status, free_busy_status = (_word(event, attribute, unknown) for attribute in _WORDS)
     alerts, exact = read_alarms(event)
     if not exact:
         unknown.add("alerts")
+    participants, exact = read_attendees(event) if people else (None, True)
+    if not exact:
+        unknown.add("participants")
     return EventRecord(
         uid=_text(event, "UID") or "",
         calendar=calendar,
@@ -220,6 +224,8 @@ def _read_event(event: Component, calendar: str, zones: Zones) -> EventRecord:
         status=status,
         free_busy_status=free_busy_status,
         alerts=alerts,
+        participants=participants,
+        organizer=read_organizer(event) if people else None,
         unknown=tuple(sorted(unknown)),
     )
 
@@ -238,8 +244,8 @@ def _text(event: Component, name: str) -> str | None:
     return None if found is None else unescape(found.value)
 
 
-def new_file(record: EventRecord, now: datetime) -> Component:
-    """A file that holds the event."""
+def new_file(record: EventRecord, now: datetime, owner: str | None = None) -> Component:
+    """A file that holds the event, `owner` its organizer if it has participants."""
     root = Component("VCALENDAR", b"BEGIN:VCALENDAR\r\n", end=b"END:VCALENDAR\r\n")
     root.items += [line("VERSION", "2.0"), line("PRODID", _PRODUCT)]
     event = _vevent()
@@ -247,7 +253,7 @@ def new_file(record: EventRecord, now: datetime) -> Component:
     event.items += [utc_line("CREATED", record.created or now), utc_line("LAST-MODIFIED", record.updated or now)]
     event.items.append(line("SEQUENCE", "0"))
     root.items.append(event)
-    edit(root, None, record, now)
+    edit(root, None, record, now, owner)
     return root
 
 
@@ -255,25 +261,37 @@ def _vevent() -> Component:
     return Component("VEVENT", b"BEGIN:VEVENT\r\n", end=b"END:VEVENT\r\n")
 
 
-def edit(root: Component, before: EventRecord | None, after: EventRecord, now: datetime) -> None:
-    """Bring a file from what `before` says (None: nothing yet) to what `after` says, in place."""
+def edit(
+    root: Component, before: EventRecord | None, after: EventRecord, now: datetime, owner: str | None = None
+) -> None:
+    """Bring a file from what `before` says (None: nothing yet) to what `after` says, in place.
+
+    Args:
+        root: The file.
+        before: The event as it was read from it, with its participants if there is an `owner`.
+        after: The event as it is to be.
+        now: The time of the change.
+        owner: Who organizes what has participants and no organizer; without one, participants are left as they are.
+    """
     events = list(root.components("VEVENT"))
     if before is not None and before.uid != after.uid:
         for event in events:
             event.put(("UID",), [line("UID", escape(after.uid))])
     master = next(event for event in events if event.first("RECURRENCE-ID") is None)
-    _edit_event(master, before, after, now)
+    _edit_event(master, before, after, now, owner)
     moved = before is None or before.when != after.when
     # rules that can't be told here are not touched
     if before is None or before.rules != after.rules or (moved and after.rules):
         master.put(("RRULE",), [line("RRULE", rule_text(rule, after.when)) for rule in after.rules])
-    _edit_overrides(root, master, before, after, now)
+    _edit_overrides(root, master, before, after, now, owner)
     _add_zones(root)
 
 
-def _edit_event(event: Component, before: EventRecord | None, after: EventRecord, now: datetime) -> None:
+def _edit_event(
+    event: Component, before: EventRecord | None, after: EventRecord, now: datetime, owner: str | None
+) -> None:
     """The time and the plain fields of one VEVENT."""
-    changed = False
+    changed = answered = False
     for attribute, (name, _) in _TEXTS.items():
         value: str | None = getattr(after, attribute)
         if before is None or getattr(before, attribute) != value:
@@ -287,6 +305,11 @@ def _edit_event(event: Component, before: EventRecord | None, after: EventRecord
     if before is None or before.alerts != after.alerts:
         edit_alarms(event, before.alerts if before else None, after.alerts)
         changed = True
+    if owner is not None and (before is None or before.participants != after.participants):
+        edit_attendees(event, cast("list[dict[str, Any]] | None", after.participants))
+        if after.participants:
+            add_organizer(event, owner)
+        answered = True
     recurring = bool(after.rules or after.overrides)
     # the end of a series is in days where its length is: DTEND would make each occurrence as long as the first
     nominal = (
@@ -298,23 +321,40 @@ def _edit_event(event: Component, before: EventRecord | None, after: EventRecord
     if before is None:
         return
     series = (before.rules, before.overrides, before.uid) != (after.rules, after.overrides, after.uid)
-    if changed or series:
-        sequence = event.first("SEQUENCE")
-        number = int(sequence.value) if sequence and sequence.value.strip().isdecimal() else 0
-        event.put(("SEQUENCE",), [line("SEQUENCE", str(number + 1))])
+    if changed or series or answered:
+        # the organizer's number of the plan: an answer is none of its own (RFC 5546 section 2.1.4)
+        if changed or (before.rules, _plans(before), before.uid) != (after.rules, _plans(after), after.uid):
+            sequence = event.first("SEQUENCE")
+            number = int(sequence.value) if sequence and sequence.value.strip().isdecimal() else 0
+            event.put(("SEQUENCE",), [line("SEQUENCE", str(number + 1))])
         event.put(("LAST-MODIFIED",), [utc_line("LAST-MODIFIED", now)])
         event.put(("DTSTAMP",), [utc_line("DTSTAMP", now)])
 
 
+def _plans(record: EventRecord) -> dict[datetime, Override]:
+    """The exceptions of a series but for who takes part in them."""
+    plans = {
+        at: replace(each, fields={name: value for name, value in each.fields.items() if name != "participants"})
+        for at, each in record.overrides.items()
+    }
+    usual = record.series.given_among(at for at, each in plans.items() if each == Override())
+    return {at: each for at, each in plans.items() if at not in usual}
+
+
 def _edit_overrides(
-    root: Component, master: Component, before: EventRecord | None, after: EventRecord, now: datetime
+    root: Component,
+    master: Component,
+    before: EventRecord | None,
+    after: EventRecord,
+    now: datetime,
+    owner: str | None,
 ) -> None:
     moved = before is None or before.when != after.when
     for name, given in (("EXDATE", _excluded), ("RDATE", _added)):
         # as they stand if they say the same: others may write them in another form
         if moved or before is None or given(before) != given(after):
             master.put((name,), [recurrence_line(name, at, after.when) for at in given(after)])
-    standing = _standing(root, before)
+    standing = _standing(root, before, people=owner is not None)
     for at, override in sorted(after.overrides.items()):
         if override.excluded or override == Override():
             continue
@@ -322,14 +362,14 @@ def _edit_overrides(
         earlier = _earlier(before, after, at)
         found = standing.pop(earlier, None)
         if found is None:
-            event, was = _fresh(master), replace(after, rules=(), overrides={})
+            event, was = _fresh(master), replace(after, when=after.series.at(at), rules=(), overrides={})
             event.put(_TIME_LINES, time_lines(own.when, recurring=False))
             root.items.append(event)
         else:
             event, was = found
         if found is None or moved:
             event.put(("RECURRENCE-ID",), [recurrence_line("RECURRENCE-ID", at, after.when)])
-        _edit_event(event, was, own, now)
+        _edit_event(event, was, own, now, owner)
     gone = [event for event, _ in standing.values()]
     root.items = [item for item in root.items if not any(item is event for event in gone)]
 
@@ -351,7 +391,9 @@ def _earlier(before: EventRecord | None, after: EventRecord, at: datetime) -> da
     return at if before is None else at - (wall_clock(after.when) - wall_clock(before.when))
 
 
-def _standing(root: Component, before: EventRecord | None) -> dict[datetime, tuple[Component, EventRecord]]:
+def _standing(
+    root: Component, before: EventRecord | None, *, people: bool
+) -> dict[datetime, tuple[Component, EventRecord]]:
     """The changed occurrences of a file by name, each with the event that it says."""
     if before is None:
         return {}
@@ -361,7 +403,7 @@ def _standing(root: Component, before: EventRecord | None) -> dict[datetime, tup
         name = event.first("RECURRENCE-ID")
         if name is not None:
             (at,) = read_recurrence_ids(name, before.when, zones)
-            found[at] = event, replace(_read_event(event, before.calendar, zones), uid=before.uid)
+            found[at] = event, replace(_read_event(event, before.calendar, zones, people=people), uid=before.uid)
     return found
 
 

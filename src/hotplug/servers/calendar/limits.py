@@ -17,7 +17,8 @@ LONGEST_TEXT: Final = 2**20
 LARGEST_EVENT: Final = 10 * 2**20
 """Bytes, as UTF-8, of all texts of an event with its changed occurrences."""
 
-_NEVER: Final = re.compile("\x00|\r(?!\n)")
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+"""What no TEXT of iCalendar holds (RFC 5545 section 3.1, CONTROL); its line ends are U+000A alone, when read."""
 
 
 def check_texts(fields: Mapping[str, Any]) -> None:
@@ -25,7 +26,7 @@ def check_texts(fields: Mapping[str, Any]) -> None:
 
     Raises:
         TooLarge: One is over `LONGEST_TEXT`, or all are over `LARGEST_EVENT` (`details`: `field`, `bytes`, `limit`).
-        InvalidArgument: One has U+0000, or U+000D without U+000A.
+        InvalidArgument: One has a control character other than U+0009 and U+000A (`details`: `field`).
     """
     whole = 0
     for name, value in fields.items():
@@ -37,10 +38,12 @@ def check_texts(fields: Mapping[str, Any]) -> None:
                     f"{name} has a text of {size} bytes, and at most {LONGEST_TEXT} are kept",
                     details={"field": name, "bytes": size, "limit": LONGEST_TEXT},
                 )
-            found = _NEVER.search(text)
+            found = _CONTROL.search(text)
             if found:
                 raise InvalidArgument(
-                    f"{name} has the control character U+{ord(found[0]):04X} at position {found.start()}",
+                    f"{name} has the control character U+{ord(found[0]):04X} at position {found.start()},"
+                    " which iCalendar can't hold",
+                    details={"field": name},
                     hint="end lines with U+000A alone" if found[0] == "\r" else "take it out",
                 )
     if whole > LARGEST_EVENT:

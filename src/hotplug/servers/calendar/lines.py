@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Component", "FileError", "Line", "escape", "line", "parse", "unescape"]
+__all__ = ["Component", "FileError", "Line", "escape", "line", "parse", "unescape", "with_param"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
 _PARAM: Final = re.compile(r';([A-Za-z0-9-]+)=((?:"[^"]*"|[^";:,]*)(?:,(?:"[^"]*"|[^";:,]*))*)', re.ASCII)
@@ -147,9 +147,8 @@ def _split(source: bytes) -> list[bytes]:
 
 
 def _read(raw: bytes) -> Line:
-    unfolded = re.sub(rb"\r?\n[ \t]", b"", raw).removesuffix(b"\n").removesuffix(b"\r")
     try:
-        text = unfolded.decode().removeprefix("\ufeff")
+        text = _unfolded(raw).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise FileError(f"it is not UTF-8: {error.reason}") from None
     name = _NAME.match(text)
@@ -166,6 +165,10 @@ def _read(raw: bytes) -> Line:
     return Line(raw, name[0].upper(), tuple(params), text[at + 1 :])
 
 
+def _unfolded(raw: bytes) -> str:
+    return re.sub(rb"\r?\n[ \t]", b"", raw).removesuffix(b"\n").removesuffix(b"\r").decode()
+
+
 def _param_text(text: str) -> str:
     return re.sub(r"\^([n'^])", lambda match: {"n": "\n", "'": '"', "^": "^"}[match[1]], text)
 
@@ -173,7 +176,30 @@ def _param_text(text: str) -> str:
 def line(name: str, value: str, **params: str) -> Line:
     """A line to add, folded at 75 octets between characters; `value` is escaped already if it is a text."""
     shown = "".join(f";{key}={_param(each)}" for key, each in params.items())
-    text = f"{name}{shown}:{value}"
+    raw = _folded(f"{name}{shown}:{value}")
+    return Line(raw, name, tuple((key, (each,)) for key, each in params.items()), value)
+
+
+def with_param(old: Line, name: str, *values: str | None) -> Line:
+    """A line of a file with another value of one parameter (None: without it), all else of it as it stands."""
+    text = _unfolded(old.raw)
+    found = _NAME.match(text)
+    assert found is not None
+    at = found.end()
+    shown = [_param(each) for each in values if each is not None]
+    new = f";{name}={','.join(shown)}" if shown else ""
+    kept = [text[:at]]
+    while (param := _PARAM.match(text, at)) is not None:
+        at = param.end()
+        if param[1].upper() != name:
+            kept.append(param[0])
+        else:
+            kept.append(new)
+            new = ""
+    return _read(_folded("".join([*kept, new, text[at:]])))
+
+
+def _folded(text: str) -> bytes:
     folded: list[str] = []
     width = 0
     for character in text:
@@ -183,13 +209,12 @@ def line(name: str, value: str, **params: str) -> Line:
             width = 1
         folded.append(character)
         width += octets
-    raw = ("".join(folded) + "\r\n").encode()
-    return Line(raw, name, tuple((key, (each,)) for key, each in params.items()), value)
+    return ("".join(folded) + "\r\n").encode()
 
 
 def _param(text: str) -> str:
     text = text.replace("^", "^^").replace("\n", "^n").replace('"', "^'")
-    return f'"{text}"' if re.search(r"[;:,]", text) else text
+    return f'"{text}"' if not text or re.search(r"[;:,]", text) else text
 
 
 def escape(text: str) -> str:

@@ -24,18 +24,20 @@ from hotplug.catalog.calendar import (
     NewEvent,
     Written,
 )
-from hotplug.catalog.calendar.profile import DeleteOptions, SearchOptions, UpdateOptions
+from hotplug.catalog.calendar.profile import Answer, AnswerOptions, DeleteOptions, Notify, SearchOptions, UpdateOptions
 from hotplug.errors import InvalidArgument, Unsupported
 from hotplug.profile import Event, Part
 from hotplug.serve import current_call
+from hotplug.servers.calendar.answers import read_address
 from hotplug.servers.calendar.engine import CalendarEngine, Effect
 from hotplug.servers.calendar.folder import FolderStorage
 from hotplug.servers.calendar.lists import changed_list
-from hotplug.servers.calendar.reminders import alert_map, changed_alerts, shown
+from hotplug.servers.calendar.patches import read_patches, shown_patches
+from hotplug.servers.calendar.reminders import alert_map, changed_alerts
 from hotplug.servers.calendar.sqlite import SqliteStorage
 from hotplug.servers.calendar.storage import Problem, Storage, listed
 
-__all__ = ["FolderCalendar", "NativeCalendar", "SqliteCalendar"]
+__all__ = ["FolderCalendar", "NativeCalendar", "OwnedFolderCalendar", "OwnedSqliteCalendar", "SqliteCalendar"]
 
 _LONGEST_CURSOR: Final = 18
 """Digits of a place in a list, which fit the integers of every storage."""
@@ -48,6 +50,9 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
 
     It has no mail: `notify` is asked for wherever people are invited, and only `none` can be obeyed.
     """
+
+    _me: str | None = None
+    """The mail address of the calendar's owner."""
 
     title = "calendar"
     instance = "calendar"
@@ -81,18 +86,20 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
             expand=range_.get("expand", False),
             unread=_note,
         )
-        return Found(events=[CalendarEvent.model_validate(shown(one)) for one in events], cursor=cursor)
+        return Found(events=[CalendarEvent.model_validate(shown_patches(one)) for one in events], cursor=cursor)
 
     async def get(self, event: EventRef) -> CalendarEvent:
-        return CalendarEvent.model_validate(shown(await self._engine.get(event)))
+        return CalendarEvent.model_validate(shown_patches(await self._engine.get(event)))
 
     async def create(self, **event: Unpack[NewEvent]) -> Written:
         fields = _wire("calendar.create", event)
-        _check_notify(fields, told=bool(fields.get("participants")))
+        _check_notify(fields, told=_invites(fields))
         fields.pop("notify", None)
         accept = fields.pop("accept", ())
         if "alerts" in fields:
             fields["alerts"] = alert_map(fields["alerts"])
+        if "recurrenceOverrides" in fields:
+            fields["recurrenceOverrides"] = read_patches(fields["recurrenceOverrides"])
         done = _Done()
         await self._engine.create(fields, accept=accept, also=done.commit)
         return await self._finish(done)
@@ -100,6 +107,8 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
     async def update(self, event: EventRef, changes: Changes, **options: Unpack[UpdateOptions]) -> Written:
         given = _wire("calendar.update", {"event": event, "changes": changes, **options})
         fields: dict[str, Any] = given["changes"]
+        if fields.get("recurrenceOverrides") is not None:
+            fields["recurrenceOverrides"] = read_patches(fields["recurrenceOverrides"])
         lists = {name: value for name, value in given.items() if name.endswith(("Participants", "Alerts"))}
         revision = given.get("revision")
         before = await self._engine.get(event) if lists or "invitations" in self.facets else {}
@@ -112,7 +121,8 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
         alerts = changed_alerts(before.get("alerts"), lists)
         if alerts is not None:
             fields["alerts"] = alerts
-        _check_notify(given, told=any("Participants" in name for name in lists) or bool(before.get("participants")))
+        told = any("Participants" in name for name in lists) or _invites(before) or _invites(fields)
+        _check_notify(given, told=told)
         done = _Done()
         await self._engine.update(
             event,
@@ -128,8 +138,7 @@ class NativeCalendar(Calendar, facets=["revisions", "recurrence", "tombstones"],
 
     async def delete(self, event: EventRef, **options: Unpack[DeleteOptions]) -> Deleted:
         if "invitations" in self.facets:
-            before = await self._engine.get(event)
-            _check_notify(dict(options), told=bool(before.get("participants")))
+            _check_notify(dict(options), told=_invites(await self._engine.get(event)))
         done = _Done(deleting=True)
         await self._engine.delete(
             event,
@@ -187,9 +196,65 @@ class FolderCalendar(NativeCalendar, facets=["reminders"]):
     """
 
     def __init__(self, root: str | Path) -> None:
-        super().__init__(FolderStorage(root))
+        super().__init__(FolderStorage(root, self._me))
         self.title = f"folder · {Path(root).name}"
         self.instance = f"folder:{Path(root).name}"
+
+
+class _Answering(NativeCalendar, partial=True):
+    """Answers the owner's invitations."""
+
+    async def rsvp(
+        self, event: EventRef, participation: Answer, notify: Notify, **options: Unpack[AnswerOptions]
+    ) -> Written:
+        assert self._me is not None
+        _check_notify({"notify": notify}, told=True)
+        done = _Done()
+        await self._engine.answer(
+            event,
+            self._me,
+            participation,
+            scope=options.get("scope"),
+            occurrence=options.get("occurrence"),
+            revision=options.get("revision"),
+            also=done.commit,
+        )
+        return await self._finish(done)
+
+
+class OwnedSqliteCalendar(_Answering, SqliteCalendar, facets=["invitations", "reminders", "rsvp"]):
+    """A calendar in one SQLite file whose owner is known, so that invitations can be answered.
+
+    Args:
+        path: As `SqliteCalendar`.
+        me: The owner's mail address, by which participants name them.
+
+    Raises:
+        ConfigError: `me` is no address.
+    """
+
+    def __init__(self, path: str | Path, me: str) -> None:
+        self._me = read_address(me)
+        super().__init__(path)
+
+
+class OwnedFolderCalendar(_Answering, FolderCalendar, facets=["invitations", "reminders", "rsvp"]):
+    """A folder of calendars whose owner is known: who takes part is in the files, as ATTENDEE and ORGANIZER.
+
+    It tells nobody by itself. A program that brings the folder to a CalDAV server may: that server tells the organizer
+    of an answer; those who were invited here are marked as not to be told (`SCHEDULE-AGENT=NONE`).
+
+    Args:
+        root: As `FolderCalendar`.
+        me: The owner's mail address, by which attendees name them; the organizer of what is made with participants.
+
+    Raises:
+        ConfigError: `me` is no address.
+    """
+
+    def __init__(self, root: str | Path, me: str) -> None:
+        self._me = read_address(me)
+        super().__init__(root)
 
 
 class _Done:
@@ -233,6 +298,12 @@ def _events(effect: Effect) -> Sequence[Event]:
 
 def _wire(part: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", _PARTS[part].input.write(dict(arguments)))
+
+
+def _invites(event: Mapping[str, Any]) -> bool:
+    """Whether somebody takes part in an event, or in one of its changed occurrences."""
+    patches = cast("Mapping[str, Mapping[str, Any] | None]", event.get("recurrenceOverrides") or {})
+    return any((each or {}).get("participants") for each in (event, *patches.values()))
 
 
 def _check_notify(given: Mapping[str, Any], *, told: bool) -> None:
