@@ -219,8 +219,10 @@ class Realm:
             self.acted = anyio.current_time()
             receipt = cast("Mapping[str, Any]", (content or {}).get("receipt") or {})
             action = self.actions[number - 1]
-            if receipt.get("actionId"):
-                action = self.actions[number - 1] = action.model_copy(update={"id": str(receipt["actionId"])})
+            said = receipt.get("actionId")
+            # A call that was repeated under its key has the receipt of the first: two calls, and one id for both.
+            if said and all(one.id != said for one in self.actions):
+                action = self.actions[number - 1] = action.model_copy(update={"id": str(said)})
             body: dict[str, Any] = {"action": action.id, "at": now_ms(), "subject": self.identity.document()}
             state = error.details.get("state") if isinstance(error, ConnectionFailed) else None
             if error is None or state not in (None, "not_sent"):
