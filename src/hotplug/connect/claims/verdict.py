@@ -124,16 +124,14 @@ def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, covera
         besides.append(f"            … and {len(instead) - _SHOWN} more")
     violated = [f"  violated  {one.detail}" for one in claimed.violations]
     channels = (*run.channels, *(channel for witness in run.witnesses for channel in witness.channels))
-    return (
-        *verdict_lines(
-            found,
-            claimed.claim,
-            channels=channels,
-            evidence=claimed.evidence,
-            coverage=coverage,
-            anomalies=run.anomalies,
-            word="sense",
-        ),
-        *besides,
-        *violated,
+    told = verdict_lines(
+        found,
+        claimed.claim,
+        channels=channels,
+        evidence=claimed.evidence,
+        coverage=coverage,
+        anomalies=run.anomalies,
+        word="sense",
     )
+    last = next((number for number, line in enumerate(told) if line.startswith("  next ")), len(told))
+    return (*told[:last], *besides, *violated, *told[last:])
