@@ -3,7 +3,21 @@
 from hotplug.witness.access_log import HttpLog
 from hotplug.witness.caldav import CalDav
 from hotplug.witness.calendar import CalendarFolder, CalendarTables, times_of
+from hotplug.witness.connection import OtherConnection
 from hotplug.witness.folder import Folder
+from hotplug.witness.process import ProcessWitness
+from hotplug.witness.proxy import HttpProxy
 from hotplug.witness.sql import SqlQuery
 
-__all__ = ["CalDav", "CalendarFolder", "CalendarTables", "Folder", "HttpLog", "SqlQuery", "times_of"]
+__all__ = [
+    "CalDav",
+    "CalendarFolder",
+    "CalendarTables",
+    "Folder",
+    "HttpLog",
+    "HttpProxy",
+    "OtherConnection",
+    "ProcessWitness",
+    "SqlQuery",
+    "times_of",
+]

@@ -12,6 +12,7 @@ from typing import Any, Final, cast
 
 import anyio
 
+from hotplug.connect.claims.looking import Looking
 from hotplug.errors import ConfigError, HotplugError
 from hotplug.evidence.channels import ChannelDescriptor
 from hotplug.evidence.coverage import BlindSpot, Coverage
@@ -19,7 +20,6 @@ from hotplug.evidence.observation import Observation
 from hotplug.evidence.subject import SubjectRef
 from hotplug.evidence.vocabulary import BlindSpotKind, CloseCondition, ProvenanceClass
 from hotplug.evidence.window import Window
-from hotplug.evidence.witness import Witness
 from hotplug.profile.summaries import REDACTED, credential_name
 
 __all__ = ["CannotLook", "Session", "Watching", "now", "redact", "spot"]
@@ -104,7 +104,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Watching(Witness):
+class Watching(Looking):
     """A witness with its windows; a subclass says what it sees.
 
     Args:
