@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import io
 import itertools
 import json
 import re
@@ -58,6 +59,14 @@ def test_what_cannot_be_read_is_unknown(run: Run, document: Any) -> None:
         assert ran.code == Exit.INCOMPLETE
         assert "unknown" in ran.out
         assert run("run", verb, file, "--json").document["outcome"] == "unknown"
+
+
+def test_a_run_is_read_from_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stdin:
+        buffer = io.BytesIO(json.dumps(run_document()).encode())
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    assert run("run", "verify", "-").code == Exit.YES
 
 
 def test_a_missing_run_is_a_usage_error(run: Run) -> None:
@@ -139,6 +148,7 @@ def test_a_corrected_verdict_stands_back(run: Run) -> None:
     ran = run("run", "show", written(document))
     assert "(corrected by later)" in ran.out
     assert "11 claims: 1 yes, 3 no, 6 unknown" in ran.out
+    assert "(corrected)" in page_of(run, document)
 
 
 class Page(html.parser.HTMLParser):

@@ -132,7 +132,15 @@ def _contents(view: RunView) -> Markup:
     entries = (
         element(
             "li",
-            element("a", _badge(_word(one)), " ", element("span", one.claim.statement), href=f"#claim-{number}"),
+            element(
+                "a",
+                _badge(_word(one)),
+                " ",
+                element("span", one.claim.statement),
+                " (corrected)" if one.corrected_by else None,
+                href=f"#claim-{number}",
+                class_="old" if one.corrected_by else None,
+            ),
         )
         for number, one in enumerate(view.claims, 1)
     )
@@ -144,6 +152,14 @@ def _main(view: RunView) -> Iterator[Child]:
     yield element(
         "section",
         element("h2", "Verdicts"),
+        element(
+            "p",
+            "In the drawings, a filled dot was seen independently of the action, a hollow one by the acting side; "
+            "an upright line is an action.",
+            class_="small legend",
+        )
+        if view.claims
+        else None,
         (_claim(number, one, view) for number, one in enumerate(view.claims, 1)),
         element("p", "Nothing was claimed.", class_="card") if not view.claims else None,
         id="claims",

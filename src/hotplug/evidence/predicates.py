@@ -19,7 +19,7 @@ from hotplug.evidence.intent import Assertion, channels_read
 from hotplug.evidence.noun import Noun, Schema
 from hotplug.evidence.observation import Observation
 from hotplug.evidence.rendering import double, render
-from hotplug.evidence.vocabulary import ChannelId, CountOp, MeasureOp, Text, Whole
+from hotplug.evidence.vocabulary import ChannelId, CountOp, MeasureOp, Natural, Text
 from hotplug.evidence.window import Window, closed_cleanly
 
 __all__ = [
@@ -81,7 +81,7 @@ class CountPredicate(_Shape):
     kind: Literal["count"]
     match: Match
     op: CountOp
-    value: Whole = Field(ge=0)
+    value: Natural
 
 
 class PresentPredicate(_Shape):
