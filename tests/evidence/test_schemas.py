@@ -14,9 +14,38 @@ from hotplug.evidence import schema_of, schemas
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "evidence"
 THIRTY = set(
-    "subject-ref fixture-ref reversal invalidation channel-descriptor intent claim assertion predicate match "
-    "constraint constraint-violation capability handle action action-receipt window observation provenance evidence "
-    "blind-spot coverage anomaly verdict-record flow invoke repair belief implementation verification-run".split()  # noqa: SIM905
+    [
+        "subject-ref",
+        "fixture-ref",
+        "reversal",
+        "invalidation",
+        "channel-descriptor",
+        "intent",
+        "claim",
+        "assertion",
+        "predicate",
+        "match",
+        "constraint",
+        "constraint-violation",
+        "capability",
+        "handle",
+        "action",
+        "action-receipt",
+        "window",
+        "observation",
+        "provenance",
+        "evidence",
+        "blind-spot",
+        "coverage",
+        "anomaly",
+        "verdict-record",
+        "flow",
+        "invoke",
+        "repair",
+        "belief",
+        "implementation",
+        "verification-run",
+    ]
 )
 
 
