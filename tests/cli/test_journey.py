@@ -135,6 +135,9 @@ def test_a_witness_can_be_named_for_one_backend_or_for_all_without_one(run: Run,
     assert run(*check, "--witness", "folder:b").code == 0
     half = run(*check, "--witness", "two=folder:b")
     assert [one["portable"] for one in half.document["backends"]] == [False, True]
+    own = run("journey", "claimed.yaml", "--on", "sqlite:///c.db", "--witness", "folder:b", "--json")
+    assert own.code == 0, "a native backend keeps its own"
+    assert own.document["backends"][0]["witness"] == "the tables, read by SQL"
 
 
 def test_a_witness_that_means_nothing_is_a_usage_error_and_shows_no_secret(

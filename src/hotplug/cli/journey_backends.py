@@ -35,11 +35,13 @@ class Named:
 
     Args:
         witness: The word after `--witness` that is for it.
+        otherwise: The one for every backend that has none of its own.
     """
 
     name: str
     server: Given
     witness: str | None = None
+    otherwise: str | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def named(out: Output, on: Sequence[str], witnesses: Sequence[str]) -> tuple[Nam
             who = f"{label} has" if label else "backends without one of their own have"
             raise ConfigError(f"{who} two witnesses: {found[label]} and {witness}", hint="name one of them")
         found[label] = witness
-    return tuple(Named(label, given(out, target), found.get(label, found.get(None))) for label, target in words)
+    return tuple(Named(label, given(out, target), found.get(label), found.get(None)) for label, target in words)
 
 
 def _named(word: str) -> tuple[str, str]:
@@ -148,16 +150,15 @@ def _via(described: Mapping[str, Any], profile: str) -> str:
 
 
 def _made(one: Named) -> Witness | None:
-    """The witness that was named for a backend, else the one that a native backend has anyhow."""
+    """The witness that was named for a backend, else the one that a native backend has anyhow, else that of all."""
     from hotplug.connect import NativeTarget
     from hotplug.witness import CalendarFolder, CalendarTables
 
-    if one.witness is not None:
-        return _witness(one.witness)
     target = one.server.target
-    if not isinstance(target, NativeTarget) or target.path == ":memory:":
-        return None
-    return CalendarTables(target.path) if target.scheme == "sqlite" else CalendarFolder(target.path)
+    if one.witness is None and isinstance(target, NativeTarget) and target.path != ":memory:":
+        return CalendarTables(target.path) if target.scheme == "sqlite" else CalendarFolder(target.path)
+    word = one.witness or one.otherwise
+    return None if word is None else _witness(word)
 
 
 def _witness(word: str) -> Witness:

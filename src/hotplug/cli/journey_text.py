@@ -67,7 +67,7 @@ def _claims(report: JourneyReport) -> list[str]:
     names = [one.name for one in report.backends]
     table = [["claim: verdict and ground", *names]]
     table += [[key[2], *(texts.get(name, "–") for name in names)] for key, texts in rows.items()]
-    legend = "✓ seen to be so   ✗ seen not to be so   ? nobody can say   – not claimed there"
+    legend = "✓ seen to be so   ✗ seen not to be so   ? nobody can say   – not played there"
     return ["", *_table(table, footer=False), "", legend]
 
 
