@@ -77,6 +77,7 @@ def named(out: Output, on: Sequence[str], witnesses: Sequence[str]) -> tuple[Nam
         if label in found:
             who = f"{label} has" if label else "backends without one of their own have"
             raise ConfigError(f"{who} two witnesses: {found[label]} and {witness}", hint="name one of them")
+        _witness(witness)  # refused here also where nobody needs it
         found[label] = witness
     return tuple(Named(label, given(out, target), found.get(label), found.get(None)) for label, target in words)
 
