@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from types import TracebackType
@@ -112,6 +112,10 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self._sources = Sources(Realm(link, self.id), tuple(WitnessView(one) for one in witnesses), redactor)
         self._claims: list[Claimed] = []
         self._constraints: list[tuple[str, Constraint]] = []
+        self.violations: tuple[ConstraintViolation, ...] = ()
+        """Constraints that were violated, once the window is closed."""
+        self.unchecked: tuple[str, ...] = ()
+        """Constraints of which nobody can say whether they held throughout."""
         self._open = False
         self._opened_at = 0
         self._before: dict[str, Observation] = {}
@@ -206,7 +210,8 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         # What was done has been done: its verdict is wanted most where the doing failed. Given up is given up.
         waits = error is None or isinstance(error, ConnectionFailed)
         with anyio.CancelScope(shield=not waits):
-            cause = await self._settle() if waits and self._claims else ("ack" if error is None else "budget-exhausted")
+            held = self._claims or self._constraints
+            cause = await self._settle() if waits and held else ("ack" if error is None else "budget-exhausted")
             await self._close(cause)
 
     async def _settle(self) -> CloseCondition:
@@ -217,19 +222,19 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         spoilable = bool(self._constraints) or any(
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
-        quiet_since, seen, pause, last = started, frozenset[str](), _FIRST_PAUSE, math.inf
+        pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
+        world, ours = _Stillness(self.quiet, started), _Stillness(self.quiet, started)
         while True:
             began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            ids = frozenset(f"{one.id} {one.summary}" for one in self._seen)
-            if ids != seen:
-                seen, quiet_since = ids, now
-            quiet = now - quiet_since >= self.quiet and not self._sources.realm.under_way
+            idle = not self._sources.realm.under_way
+            settled = ours.since(now, filter(bears, self._seen)) and idle
+            quiet = world.since(now, self._seen) and idle
             decided = self._decided()
             if decided and not spoilable:
                 return "signal"
-            if decided and quiet:
+            if decided and settled:
                 return "quiescence"
             if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
@@ -239,6 +244,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 last = now + self.quiet + 2 * (now - began)
             await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def _bearing(self) -> Callable[[Observation], bool]:
+        """Which observations could still spoil what is decided.
+
+        All that the subject shows. Of a witness only what is asked of it: a database or a calendar server may have
+        other users, who never rest. What isn't decided needs a world that rests as a whole: it may still come true.
+        """
+        own = {one.id for one in self._sources.realm.channels}
+        read = self._read
+        conditions = [one for claim in self._claims for one in claim.conditions]
+        conditions += [one.condition for _, one in self._constraints]
+        readings = [read(one.predicate(self._sources.channel_of(one.selector))) for one in conditions]
+        selects = [one.select for one in readings if one is not None]
+        return lambda one: one.channel in own or any(select(one) for select in selects)
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
@@ -287,6 +306,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 ),
             )
         violations, unchecked, kept = self._constrained(window, coverage)
+        self.violations, self.unchecked = violations, unchecked
         coverage = _with_unchecked(coverage, unchecked)
         records: list[VerdictRecord] = []
         told: list[tuple[Claimed, Verdict, Adjudication]] = []
@@ -460,6 +480,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             elif channel not in declared or impeaching_spots(coverage, [channel]) or not closed_cleanly(window):
                 unchecked.append(f"{one.statement}: {channel} couldn't be watched throughout the window")
         return tuple(violations), tuple(unchecked), tuple(evidence)
+
+
+class _Stillness:
+    """Whether the same has been seen for as long as quiet has to last."""
+
+    def __init__(self, quiet: float, started: float) -> None:
+        self._quiet, self._since = quiet, started
+        self._seen = frozenset[str]()
+
+    def since(self, now: float, seen: Iterable[Observation]) -> bool:
+        ids = frozenset(f"{one.id} {one.summary}" for one in seen)
+        if ids != self._seen:
+            self._seen, self._since = ids, now
+        return now - self._since >= self._quiet
 
 
 def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:
