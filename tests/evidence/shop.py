@@ -113,7 +113,13 @@ def case(
         }
     )
     observations = tuple(
-        Observation(id=f"ob-{number}-{position}", window=window.id, channel=channel, at=start + position, summary=text)
+        Observation(
+            id=f"ob-{number}-{position}",
+            window=window.id,
+            channel=channel,
+            at=start + 150 * position,
+            summary=text,
+        )
         for position, (channel, text) in enumerate(seen, 1)
     )
     coverage = Coverage(window=window.id, observed=("net", "log", "ui", "x-orders-state"), blind_spots=spots)
@@ -329,7 +335,7 @@ def run_document() -> dict[str, Any]:
             for number, one in enumerate(every, 1)
         ],
         "violations": [
-            {"constraint": "con-1", "at": 20_002, "detail": "a second payment", "evidence": ["ob-2-1", "ob-2-2"]}
+            {"constraint": "con-1", "at": 20_300, "detail": "a second payment", "evidence": ["ob-2-1", "ob-2-2"]}
         ],
         "repairs": [
             {

@@ -319,6 +319,21 @@ def test_a_witness_has_windows_and_a_subject_of_its_own() -> None:
     assert verify_run(witnessed()) == ()
 
 
+def test_a_window_of_a_witness_goes_with_one_window() -> None:
+    document = witnessed()
+    document["verdicts"][7]["evidence"].append("ob-1-3")
+    (fault,) = verify_run(document)
+    assert (fault.where, fault.code) == ("$.verdicts[7].evidence[1]", "inadmissible")
+
+
+def test_a_witness_that_looked_at_another_time_by_its_own_clock_is_told() -> None:
+    document = witnessed()
+    document["windows"][-1] |= {"openedAt": 1, "closedAt": 2}
+    examined = examine_run(document)
+    assert examined.faults == ()
+    assert [fault.where for fault in examined.unjudged] == ["$.verdicts[0].evidence[1]"]
+
+
 def test_only_a_declared_witness_does() -> None:
     document = witnessed()
     document["witnesses"][0]["subject"]["instance"] = "orders-db@older"

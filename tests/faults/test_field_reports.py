@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from hotplug.profile.schema import error_or, subschemas
 from hotplug.serve import attach, build
 from hotplug.store import memory
 
-from ..serve.shop import MyShop, Shelf, Shop  # noqa: TID252  # tests are no package
+from ..serve.proxy import through_a_proxy  # noqa: TID252  # tests are no package
+from ..serve.shop import MyShop, Shelf, Shop  # noqa: TID252
+from ..serve.team import Message, MyTeam, Team  # noqa: TID252
 from ..serve.ways import listening, mcpserver  # noqa: TID252
 
 pytestmark = pytest.mark.anyio
@@ -143,3 +146,36 @@ async def test_fr25_events_of_a_calendar_are_replayed_from_a_cursor_over_a_resta
                 if len(seen) == 4:
                     break
         assert seen == [("created", False), ("created", False), ("created", True), ("deleted", True)]
+
+
+@pytest.mark.parametrize("how", ["closed", "frozen"])
+async def test_fr25_three_mentions_in_a_gap_each_told_as_two_kinds_with_two_ids_are_three_events(how: Any) -> None:
+    server = MyTeam()
+    got: list[str] = []
+    with anyio.fail_after(60):
+        async with through_a_proxy(Team, server, "http modern") as (team, proxy):
+
+            async def listen() -> None:
+                async with aclosing(team.events(Team.Said, Team.Mentioned)) as told:
+                    async for one in told:
+                        got.append(one.text)  # as they come
+                        if one.text == "end":
+                            return
+
+            async def happen(name: str) -> None:
+                await server.emit(Team.Said(message=Message(name), text=name))
+                await server.emit(Team.Mentioned(message=Message(name), text=name, who="ada"))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen)
+                await happen("before")
+                while not got:
+                    await anyio.sleep(0.02)
+                await proxy.cut(how)
+                for name in ("one", "two", "three"):
+                    await happen(name)
+                while team.health().up:
+                    await anyio.sleep(0.02)
+                proxy.mend()
+                await happen("end")
+    assert got == ["before", "one", "two", "three", "end"]

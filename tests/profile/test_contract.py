@@ -430,3 +430,38 @@ async def test_what_belongs_to_a_connection_says_so_on_a_server():
         Whole().using(key="k")
     with pytest.raises(HotplugError, match="isn't attached"):
         await Whole().emit(Notes.NoteKept(note_ref=Note("n")))
+
+
+def test_an_event_has_no_field_that_extensions_or_every_event_have() -> None:
+    class Extended(Event):
+        """Something with a field in the place of extensions."""
+
+        ext: str
+
+    with pytest.raises(ProfileError, match="a field 'ext'"):
+
+        class Logs(Profile, name="logs", version="1.0.0"):
+            """For this test."""
+
+            Written = event("logs.written", sense="log")(Extended)
+
+    with pytest.warns(UserWarning, match="shadows"):
+
+        class Named(Event):
+            """Something with a field in the place of a method."""
+
+            happening: str  # type: ignore[assignment]
+
+    with pytest.raises(ProfileError, match="a field 'happening'"):
+
+        class Names(Profile, name="names", version="1.0.0"):
+            """For this test."""
+
+            Written = event("names.written", sense="log")(Named)
+
+
+def test_an_event_tells_of_nothing_in_particular_unless_its_class_says_so() -> None:
+    class Told(Event):
+        """Told."""
+
+    assert Told().happening() is None

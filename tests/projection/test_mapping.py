@@ -256,3 +256,11 @@ def test_answers_of_repeated_calls_keep_their_item_and_an_empty_one_adds_nothing
     gathered = mapping('[$lists.($c := item; answer.{"uid": uid, "calendar": $c})]')
     assert gathered.apply({}, {"lists": lists}) == [{"uid": "a", "calendar": "work"}, {"uid": "b", "calendar": "work"}]
     assert gathered.apply({}, {"lists": lists[:1]}) == []
+
+
+def test_an_expression_sees_every_binding_that_it_names_and_a_template_each_leaf_its_own() -> None:
+    bindings = {"input": {"a": 1}, "answer": {"b": 2}, "item": 2**60}
+    assert Mapping("($f := function($x){$x + $answer.b}; $f($input.a))", "t").apply({}, bindings) == 3
+    shape = {"one": "$input.a", "two": {"three": "$item"}, "four": "five"}
+    found = Template(shape, lambda *_: "t").apply({"five": 5}, bindings)
+    assert found == {"one": 1, "two": {"three": str(2**60)}, "four": 5}

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hotplug.catalog import Calendar
@@ -242,6 +243,13 @@ async def test_describe_gives_the_projection_and_what_becomes_of_each_tool() -> 
         assert described["notes"]["coverage"]["add_entry"] == {"state": "mapped"}
         assert {one["part"] for one in described["missing"]} >= {"calendar.rsvp", "calendar.deleted"}
         assert all(one["without"] for one in described["missing"])
+
+
+async def test_fr25_who_listens_for_what_a_projection_cannot_tell_is_told_so_and_does_not_wait() -> None:
+    async with memory() as store, opened(Diary(), store) as calendar:
+        with anyio.fail_after(10), pytest.raises(Unsupported, match="Changes made by others show only when one looks"):
+            await anext(calendar.events(Calendar.EventChanged))
+        assert calendar.health().state == "down"
 
 
 async def test_a_projection_without_a_core_operation_is_refused() -> None:

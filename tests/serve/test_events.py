@@ -156,3 +156,23 @@ async def test_a_cursor_that_is_none_is_refused_or_missed_and_never_internal(cur
     async with memory() as store:
         answer = await Runtime(MyShop(), store=store, identity="shop").call("connection.events", {"cursor": cursor})
         assert answer.content.get("code") == "invalid_argument" or answer.content.get("missed") is True
+
+
+async def test_of_two_events_of_one_kind_about_one_happening_the_second_is_not_kept() -> None:
+    async with memory() as store:
+        shop = MyShop()
+        runtime = Runtime(shop, store=store, identity="shop")
+        opened = (await runtime.call("connection.window.open", {"budgetMs": 60_000})).content
+        for _ in range(3):
+            await shop.emit(Shop.Ding(loud=True), happening="d")
+            await shop.emit(Shop.Sold(item=Item("apple"), count=1), happening="s")
+        assert runtime.connection.events.count == 1
+        page = await poll(runtime, cursor=opened["cursor"])
+        assert sorted(event["type"] for event in page["events"]) == ["shop.ding", "shop.sold"]
+        assert len({event["happening"] for event in page["events"]}) == 2
+        # Another server's happening of the same name is another one.
+        other = MyShop()
+        second = Runtime(other, store=store, identity="other")
+        await other.emit(Shop.Sold(item=Item("apple"), count=1), happening="s")
+        [theirs] = (await poll(second))["events"]
+        assert theirs["happening"] not in {event["happening"] for event in page["events"]}

@@ -10,27 +10,35 @@ from typing import Any
 
 from hotplug import connect
 from hotplug.catalog import Calendar
-from hotplug.store import open_store
+from hotplug.store import Store, open_store
 
 KINDS = ["sqlite", "folder"]
 
 
+def path_of(kind: str, folder: Path) -> str:
+    return str(folder / ("calendar.db" if kind == "sqlite" else "calendars"))
+
+
 def target(kind: str, folder: Path, me: str | None = None) -> str:
     owner = f"?me={me}" if me else ""
-    return f"sqlite:///{folder}/calendar.db{owner}" if kind == "sqlite" else f"folder:{folder}/calendars{owner}"
+    scheme = "sqlite:///" if kind == "sqlite" else "folder:"
+    return f"{scheme}{path_of(kind, folder)}{owner}"
+
+
+def store_of(kind: str, folder: Path) -> Store | None:
+    """The store beside a folder; of a file none, it holds its own."""
+    return None if kind == "sqlite" else open_store(f"sqlite:///{folder}/records.db")
 
 
 @asynccontextmanager
 async def opened(kind: str, folder: Path, me: str | None = None) -> AsyncGenerator[Calendar]:
     """A connected calendar, of this owner; the folder's records stand in a file beside it."""
-    if kind == "sqlite":
+    store = store_of(kind, folder)
+    if store is None:
         async with connect(Calendar, target(kind, folder, me)) as calendar:
             yield calendar
         return
-    async with (
-        open_store(f"sqlite:///{folder}/records.db") as store,
-        connect(Calendar, target(kind, folder, me), store=store) as calendar,
-    ):
+    async with store, connect(Calendar, target(kind, folder, me), store=store) as calendar:
         yield calendar
 
 

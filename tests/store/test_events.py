@@ -203,3 +203,35 @@ def test_pages_of_any_size_give_each_event_once_in_order(
             assert found == [name for name in order if types is None or first[name] in types]
 
     anyio.run(play)
+
+
+async def test_one_happening_is_stored_once_a_type_and_found_by_it(url: str) -> None:
+    def telling(name: str, kind: str = "t", happening: str = "h") -> dict[str, Any]:
+        return {**event(name, kind), "happening": happening}
+
+    now = 0.0
+    async with open_store(url, clock=lambda: now) as store:
+        first = await store.append_event("s", telling("a"))
+        other = await store.append_event("s", telling("b", "u"))
+        assert await store.append_event("s", telling("c")) == first
+        assert await store.append_event("s", telling("d", "u")) == other
+        await store.append_event("s", telling("e", happening="i"))
+        await store.append_event("s", event("f"))
+        await store.append_event("s", event("g"))
+        await store.append_event("elsewhere", telling("a2"))
+        page = await store.events_after("s")
+        assert ids(page) == ["a", "b", "e", "f", "g"]
+        assert page.cursors[0] == first
+        assert page.cursors[-1] == page.cursor
+        assert ids(await store.events_after("s", page.cursors[2])) == ["f", "g"]
+        assert await store.events_of("s", "h") == (telling("a"), telling("b", "u"))
+        assert await store.events_of("nowhere", "h") == ()
+        with pytest.raises(StoreError, match="happening"):
+            await store.append_event("s", {**event("x"), "happening": 1})
+        with store.transaction() as connection:
+            assert store.append_event_in(connection, "s", telling("y")) == first
+        now = 8 * DAYS
+        await store.purge()
+        # It is remembered for as long as its event is.
+        assert await store.append_event("s", telling("z")) > first
+        assert ids(await store.events_after("s", page.cursor)) == ["z"]

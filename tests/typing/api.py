@@ -24,8 +24,26 @@ from hotplug.catalog.calendar import (
     Written,
 )
 from hotplug.catalog.calendar.profile import DeleteOptions, SearchOptions, UpdateOptions
-from hotplug.profile import Event, Model, Profile, Receipt, Requirement, Sensitive, operation, receipt, reveal
+from hotplug.profile import (
+    Event,
+    Health,
+    Model,
+    Profile,
+    Receipt,
+    Requirement,
+    Sensitive,
+    Told,
+    operation,
+    receipt,
+    reveal,
+)
 from hotplug.serve import run
+
+
+class Rang(Event):
+    """An event of another profile."""
+
+    loud: bool
 
 
 async def client() -> None:
@@ -70,6 +88,16 @@ async def client() -> None:
         async for change in cal.events(Calendar.EventChanged):
             assert_type(change, Calendar.EventChanged)
             assert_type(change.event, EventRef)
+        async for told in cal.events(Calendar.EventChanged, records=True):
+            assert_type(told, Told[Calendar.EventChanged])
+            assert_type(told.event.event, EventRef)
+            assert_type(told.cursor, str | None)
+        async for either in cal.events(Calendar.EventChanged, Rang):
+            assert_type(either, Calendar.EventChanged | Rang)
+        cal.events()  # pyright: ignore[reportCallIssue]
+        cal.events(Model)  # pyright: ignore[reportArgumentType]
+        assert_type(cal.health(), Health)
+        assert_type(cal.health().up, bool)
         await cal.postpone(made.event)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
 
     assert_type(Calendar.range("^1.0"), Requirement[Calendar])

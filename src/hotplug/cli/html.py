@@ -29,7 +29,7 @@ def text(value: object) -> Markup:
 
 
 def element(tag: str, *children: Child, **attributes: str | int | float | bool | None) -> Markup:
-    """An element. An attribute's trailing `_` is dropped and its other ones are hyphens; None and False leave it out."""
+    """An element. In an attribute's name a trailing `_` is dropped, others are hyphens; None and False leave it out."""
     written = [tag]
     for name, value in attributes.items():
         if value is None or value is False:

@@ -33,7 +33,7 @@ _ORDER: Final = ("yes", "no", "unknown", "no-fault", "not judged")
 _SAID: Final = {
     "pass": "Passed",
     "fail": "Failed",
-    "partial": "Partly",
+    "partial": "Partial",
     "unknown": "Unknown",
 }
 _EPOCH: Final = 10**11
@@ -132,7 +132,15 @@ def _contents(view: RunView) -> Markup:
     entries = (
         element(
             "li",
-            element("a", _badge(_word(one)), " ", element("span", one.claim.statement), href=f"#claim-{number}"),
+            element(
+                "a",
+                _badge(_word(one)),
+                " ",
+                element("span", one.claim.statement),
+                " (corrected)" if one.corrected_by else None,
+                href=f"#claim-{number}",
+                class_="old" if one.corrected_by else None,
+            ),
         )
         for number, one in enumerate(view.claims, 1)
     )
@@ -143,7 +151,15 @@ def _main(view: RunView) -> Iterator[Child]:
     run = view.run
     yield element(
         "section",
-        element("h2", "Claims", class_="quiet"),
+        element("h2", "Verdicts"),
+        element(
+            "p",
+            "In the drawings, a filled dot was seen independently of the action, a hollow one by the acting side; "
+            "an upright line is an action.",
+            class_="small legend",
+        )
+        if view.claims
+        else None,
         (_claim(number, one, view) for number, one in enumerate(view.claims, 1)),
         element("p", "Nothing was claimed.", class_="card") if not view.claims else None,
         id="claims",
@@ -219,9 +235,8 @@ def _evidence(one: Judged, view: RunView) -> Markup | None:
     if not one.evidence:
         return None
     rows = (_row(item, view) for item in one.evidence)
-    head = element("tr", (element("th", name, scope="col") for name in (WORD.title(), "Seen", "Worth", "When")))
-    table = element("table", element("thead", head), element("tbody", rows))
-    return element("div", element("h4", "Seen"), _scrolled(table, "What was seen"), class_="part")
+    table = _table((WORD.title(), "Seen", "Worth", "When"), rows, "What was seen")
+    return element("div", element("h4", "Seen"), table, class_="part")
 
 
 def _row(item: Evidence, view: RunView) -> Markup:
@@ -243,7 +258,7 @@ def _row(item: Evidence, view: RunView) -> Markup:
             _details("value", element("pre", _cut(value))) if value is not None else None,
         ),
         element("td", (element("div", word, class_="small") for word in worth)),
-        element("td", _moment(seen.at, view.run.started_at), class_="small"),
+        element("td", _moment(seen.at, view.run.started_at), class_="small when"),
     )
 
 
@@ -302,12 +317,11 @@ def _actions(view: RunView) -> Markup:
                 element("td", element("code", action.capability), target),
                 element("td", answer),
                 element("td", action.actor),
-                element("td", _moment(action.at, view.run.started_at), class_="small"),
+                element("td", _moment(action.at, view.run.started_at), class_="small when"),
             )
         )
-    head = element("tr", (element("th", name, scope="col") for name in ("Action", "Receipt", "By", "When")))
     note = element("p", "A receipt says that an action was delivered, never that it worked.", class_="small")
-    return Markup(note + _scrolled(element("table", element("thead", head), element("tbody", rows)), "Actions"))
+    return Markup(note + _table(("Action", "Receipt", "By", "When"), rows, "Actions"))
 
 
 def _senses(view: RunView) -> Markup:
@@ -317,8 +331,7 @@ def _senses(view: RunView) -> Markup:
     ]
     if not rows:
         return element("p", "Nobody watched anything.")
-    head = element("tr", (element("th", name, scope="col") for name in (WORD.title(), "Watched by", "Worth")))
-    return _scrolled(element("table", element("thead", head), element("tbody", rows)), "Senses")
+    return _table((WORD.title(), "Watched by", "Worth"), rows, "Senses")
 
 
 def _sense(whose: str, channel: ChannelDescriptor) -> Markup:
@@ -367,7 +380,9 @@ def _details(title: str, *children: Child) -> Markup:
     return element("details", element("summary", title), *children)
 
 
-def _scrolled(table: Markup, label: str) -> Markup:
+def _table(columns: Iterable[str], rows: Iterable[Markup], label: str) -> Markup:
+    head = element("tr", (element("th", name, scope="col") for name in columns))
+    table = element("table", element("thead", head), element("tbody", rows))
     return element("div", table, class_="scroll", tabindex="0", role="group", aria_label=label)
 
 

@@ -95,11 +95,13 @@ def verified_text(examined: Examined, source: str) -> str:
 
 
 def counted(view: RunView) -> str:
-    """The claims by verdict, in words."""
+    """The claims by verdict, and the blocking constraints that were violated, in words."""
     order = ("yes", "no", "unknown", "no-fault", "not judged")
     found = ", ".join(f"{view.counts[name]} {name}" for name in order if view.counts[name])
     many = sum(view.counts.values())
-    return f"{many} claim{'' if many == 1 else 's'}{f': {found}' if found else ''}"
+    text = f"{many} claim{'' if many == 1 else 's'}{f': {found}' if found else ''}"
+    broken = [one.statement for one, violations in view.constraints() if violations and one.severity == "blocking"]
+    return f"{text}; violated: {', '.join(broken)}" if broken else text
 
 
 def _faults(many: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from hotplug.cli.html import Markup, element
@@ -10,14 +10,15 @@ from hotplug.cli.run_view import Judged
 
 if TYPE_CHECKING:
     from hotplug.evidence.action import Action
+    from hotplug.evidence.observation import Evidence
 
 __all__ = ["timeline"]
 
-_LEFT: Final = 150
-_WIDTH: Final = 640
-_LANE: Final = 26
+_LANE: Final = 38
+"""Height of a lane, in pixels: its name, and its line below. Across, all is in percent, so that text never shrinks."""
 _MOST_LANES: Final = 12
 _MOST_DOTS: Final = 400
+_MOST_TOLD: Final = 20
 
 
 def timeline(one: Judged, actions: Iterable[Action]) -> Markup | None:
@@ -30,8 +31,8 @@ def timeline(one: Judged, actions: Iterable[Action]) -> Markup | None:
     last = window.closed_at if window.closed_at is not None else window.opened_at + window.budget_ms
     length = max(last - window.opened_at, 1)
 
-    def x(at: int) -> float:
-        return round(_LEFT + (_WIDTH - _LEFT - 12) * min(max((at - window.opened_at) / length, 0), 1), 1)
+    def x(at: int) -> str:
+        return f"{100 * min(max((at - window.opened_at) / length, 0), 1):.2f}%"
 
     declared = {channel.id for channel in one.channels}
     blind = {spot.channel for spot in (one.coverage.blind_spots if one.coverage else None) or () if spot.channel}
@@ -39,40 +40,41 @@ def timeline(one: Judged, actions: Iterable[Action]) -> Markup | None:
     lanes = list(dict.fromkeys((*channels_read(one.claim.assertions), *seen)))[:_MOST_LANES]
     if not lanes:
         return None
-    height = _LANE * len(lanes) + 26
+    height = _LANE * len(lanes) + 20
     drawn: list[Markup] = []
     told: list[str] = []
-    for position, lane in enumerate(lanes):
-        y = _LANE * position + 16
-        kind = "unwatched" if lane not in declared else "blind" if lane in blind else "watched"
-        drawn.append(element("text", _short(lane), x=_LEFT - 12, y=y + 4, class_="lane", text_anchor="end"))
-        drawn.append(element("line", x1=_LEFT, x2=_WIDTH - 12, y1=y, y2=y, class_=kind))
-        dots = [item for item in one.evidence if item.observation.channel == lane]
-        for item in dots[:_MOST_DOTS]:
-            worth = "independent" if item.independence == "independent" else "derived"
-            title = element("title", item.observation.summary)
-            drawn.append(element("circle", title, cx=x(item.observation.at), cy=y, r=6, class_=worth))
-        told.append(f"{lane}: {kind}, {len(dots)} seen")
-    foot = height - 22
     for action in actions:
         if window.opened_at <= action.at <= last:
             title = element("title", f"action {action.capability}")
-            tick = element("line", title, x1=x(action.at), x2=x(action.at), y1=4, y2=foot, class_="acted")
-            drawn.append(tick)
-    clean = "closed" if window.closed_at is not None else "open"
-    drawn.append(element("text", "opened", x=_LEFT, y=height - 4, class_="time"))
+            drawn.append(element("line", title, x1=x(action.at), x2=x(action.at), y1=0, y2=height - 18, class_="acted"))
+    for position, lane in enumerate(lanes):
+        y = _LANE * position + 26
+        kind = "not watched" if lane not in declared else "partly out of sight" if lane in blind else "watched"
+        note = "" if kind == "watched" else f" · {kind}"
+        drawn.append(element("text", f"{_short(lane)}{note}", x=6, y=y - 12, class_="lane"))
+        drawn.append(element("line", x1="0%", x2="100%", y1=y, y2=y, class_=kind.replace(" ", "-")))
+        dots = [item for item in one.evidence if item.observation.channel == lane]
+        drawn += _dots(dots, y, x)
+        told.append(f"{lane}: {kind}, {len(dots)} seen")
     ended = f"{window.closed_by or 'still open'} after {length} ms"
-    drawn.append(element("text", ended, x=_WIDTH - 12, y=height - 4, class_="time", text_anchor="end"))
-    svg = element(
-        "svg",
-        drawn,
-        viewBox=f"0 0 {_WIDTH} {height}",
-        role="img",
-        aria_label=f"The window, {clean}: {'; '.join(told)}",
-        class_="timeline",
-    )
-    return element("div", svg, class_="scroll", tabindex="0", role="group", aria_label="Timeline of the window")
+    drawn.append(element("text", "opened", x="0%", y=height - 3, class_="time"))
+    drawn.append(element("text", ended, x="100%", y=height - 3, class_="time", text_anchor="end"))
+    label = f"The window, {ended}. {'; '.join(told)}"
+    return element("svg", drawn, width="100%", height=height, role="img", aria_label=label, class_="timeline")
+
+
+def _dots(items: list[Evidence], y: int, x: Callable[[int], str]) -> Iterator[Markup]:
+    """What was seen on a lane; what stands at one place is one dot, with how many there are."""
+    places: dict[tuple[str, str], list[Evidence]] = {}
+    for item in items:
+        worth = "independent" if item.independence == "independent" else "derived"
+        places.setdefault((x(item.observation.at), worth), []).append(item)
+    for (place, worth), there in list(places.items())[:_MOST_DOTS]:
+        title = element("title", "; ".join(item.observation.summary for item in there[:_MOST_TOLD]))
+        yield element("circle", title, cx=place, cy=y, r=6, class_=worth)
+        if len(there) > 1:
+            yield element("text", f"×{len(there)}", x=place, y=y - 12, class_="time", text_anchor="middle")
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 18 else f"{name[:17]}…"
+    return name if len(name) <= 24 else f"{name[:23]}…"

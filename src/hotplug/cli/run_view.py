@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from hotplug.evidence.anomaly import Anomaly
@@ -134,12 +134,23 @@ def examined_text(text: str, *, shown: str | None = None) -> Examined:
     """A run's text, checked as its reader must, with the protocol's predicates and ours understood."""
     from hotplug.connect.claims.conditions import predicate_reader
     from hotplug.evidence.checks import examine_run
+    from hotplug.evidence.errors import EvidenceError
+    from hotplug.evidence.wire import parse_json
 
-    first = examine_run(text, shown_summary=shown)
-    if first.run is None:
-        return first
-    actions = frozenset(action.id for action in first.run.actions)
-    return examine_run(text, shown_summary=shown, read=predicate_reader(actions))
+    try:
+        document = parse_json(text)
+    except EvidenceError:
+        return examine_run(text)
+    return examine_run(document, shown_summary=shown, read=predicate_reader(_actions_in(document)))
+
+
+def _actions_in(document: Any) -> frozenset[str]:
+    """The ids of the actions of what may be a run: what `mine` in a condition of ours means."""
+    actions = cast("dict[str, Any]", document).get("actions") if isinstance(document, dict) else None
+    if not isinstance(actions, list):
+        return frozenset()
+    every = (cast("dict[str, Any]", one).get("id") for one in cast("list[Any]", actions) if isinstance(one, dict))
+    return frozenset(one for one in every if isinstance(one, str))
 
 
 def view_of(examined: Examined) -> RunView | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,6 +19,7 @@ import anyio
 from hotplug.catalog.connection import Connection, EventRecord, WindowClosed
 from hotplug.connect.channel import Channel, Reply
 from hotplug.connect.masking import Masker
+from hotplug.connect.pulse import WAIT_MS, Listener, Pulse
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets
 from hotplug.connect.spoken import Spoken
 from hotplug.errors import (
@@ -26,12 +28,14 @@ from hotplug.errors import (
     HotplugError,
     Internal,
     InvalidArgument,
+    RateLimited,
     Timeout,
+    Unavailable,
     Undeclared,
     Unsupported,
     failure,
 )
-from hotplug.profile import Event, Extension, Part, Profile
+from hotplug.profile import Event, Extension, Health, Part, Profile, Told
 from hotplug.profile.parts import Look
 
 __all__ = ["Link", "Options", "Window", "link_of", "typed_client"]
@@ -47,12 +51,17 @@ NOTES_META: Final = "dev.hotplug/notes"
 
 _ATTEMPTS = 3
 """Tries of a call that the contract makes safe to repeat."""
-_POLL_MS = 20_000
-"""How long one request for events waits at the server."""
 _LONGEST_GAP = 60.0
 """Seconds without a connection that a subscription to events bridges."""
-_REMEMBERED = 1_000
-"""Ids of events that a subscription keeps, to give each once."""
+_PATIENCE = 6.0
+"""Seconds beyond its wait until a request for events is given up and another one made; twice that the next time.
+
+Longer than it takes the health to show it: a server that is only slow is left the time to answer."""
+_SHORTEST = 1.0
+_LEAST_WAIT = 0.5
+"""Seconds between two requests for events that are both answered at once with none."""
+_REMEMBERED = 4_000
+"""Names of events and happenings that a subscription keeps, to give each once."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +85,7 @@ class Window:
 
 
 Done: TypeAlias = Callable[["Mapping[str, Any] | None", "BaseException | None"], None]
-Listener: TypeAlias = Callable[[Part, "Mapping[str, Any]"], "Done | None"]
+CallListener: TypeAlias = Callable[[Part, "Mapping[str, Any]"], "Done | None"]
 """Is told of each call as it is made, and by what it gives back, of its result or its failure."""
 
 OnNote: TypeAlias = Callable[[str, str], None]
@@ -123,23 +132,25 @@ class Link:
         *,
         vault: Secrets | None = None,
         on_note: OnNote | None = None,
-        listeners: list[Listener] | None = None,
+        listeners: list[CallListener] | None = None,
         witnesses: tuple[Any, ...] = (),
         shown: Masks | None = None,
         recordings: list[Any] | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         self.channel = channel
         self.spoken = spoken
         self.options = options or Options()
         self.vault: Secrets = vault or NoSecrets()
         self.on_note: OnNote = on_note or _log_note
-        self.listeners: list[Listener] = [] if listeners is None else listeners
+        self.listeners: list[CallListener] = [] if listeners is None else listeners
         """Told of every call through this connection, with whatever options it is made."""
         self.witnesses = witnesses
         """What looks besides, in the windows of this connection."""
         self._masks = shown or Masks()
         self.recordings: list[Any] = [] if recordings is None else recordings
         """Takes the run of each window."""
+        self.pulse = pulse or Pulse()
 
     def with_options(self, **options: Any) -> Link:
         """The same link with other options for its calls."""
@@ -156,6 +167,7 @@ class Link:
             witnesses=self.witnesses,
             shown=self._masks,
             recordings=self.recordings,
+            pulse=self.pulse,
         )
 
     def mask(self, text: str) -> str:
@@ -180,13 +192,25 @@ class Link:
                 f"{part.name} answered what its profile doesn't allow: {error.message}", details=error.details
             ) from None
 
-    async def call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Call a part with its arguments in wire form; the structured content comes back."""
+    async def call_wire(
+        self,
+        part: Part,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  # the channel's, which tells the far end
+        attempts: int = _ATTEMPTS,
+    ) -> Mapping[str, Any]:
+        """Call a part with its arguments in wire form; the structured content comes back.
+
+        Args:
+            timeout: Seconds; default: those of the options, or the part's.
+            attempts: How often it is tried at the most, where the contract makes that safe.
+        """
         heard = [done for one in tuple(self.listeners) if (done := one(part, arguments)) is not None]
         if not heard:
-            return await self._call_wire(part, arguments)
+            return await self._send(part, arguments, timeout, attempts)
         try:
-            content = await self._call_wire(part, arguments)
+            content = await self._send(part, arguments, timeout, attempts)
         except BaseException as error:
             for done in heard:
                 done(None, error)
@@ -195,7 +219,13 @@ class Link:
             done(content, None)
         return content
 
-    async def _call_wire(self, part: Part, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _send(
+        self,
+        part: Part,
+        arguments: Mapping[str, Any],
+        timeout: float | None,  # noqa: ASYNC109  # as above
+        attempts: int,
+    ) -> Mapping[str, Any]:
         way = self.spoken.way(part.name)
         if way is None:
             if part.name in self.spoken.known:
@@ -213,12 +243,12 @@ class Link:
         if part.flags.once:
             meta[KEY_META] = self.options.key or f"k_{secrets.token_urlsafe(18)}"
         safe = part.kind == "read" or not part.flags.effects or (part.flags.once and self.spoken.keeps_keys)
-        timeout = self.options.timeout or (part.flags.timeout_ms / 1000 if part.flags.timeout_ms else None)
-        for attempt in range(1, _ATTEMPTS + 1):
+        timeout = timeout or self.options.timeout or (part.flags.timeout_ms / 1000 if part.flags.timeout_ms else None)
+        for attempt in range(1, attempts + 1):
             try:
                 reply = await self.channel.call(way.tool, {**arguments, **way.fixed}, meta=meta, timeout=timeout)
             except (Disconnected, Timeout) as error:
-                if not safe or attempt == _ATTEMPTS or (isinstance(error, Timeout) and self.options.timeout):
+                if not safe or attempt == attempts or (isinstance(error, Timeout) and self.options.timeout):
                     raise
                 try:
                     await self.channel.restore()
@@ -277,58 +307,108 @@ class Link:
                 found[part.name] = await self.call_wire(part, {})
         return found
 
-    async def events(
-        self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None
-    ) -> AsyncGenerator[Any, None]:
-        flags = kind.part
-        if flags is None or flags.name is None:
-            raise HotplugError(f"{kind.__name__} is no event of a profile")
-        part = self.spoken.known.get(flags.name)
-        if part is None:
-            raise Undeclared(f"{self.channel.target} doesn't declare {flags.name}")
-        unknown = sorted(arguments.keys() - kind.Filter.model_fields.keys())
-        if unknown:
-            raise InvalidArgument(
-                f"{flags.name} can't be narrowed by {', '.join(unknown)}",
-                hint=f"by {', '.join(kind.Filter.model_fields) or 'nothing'}",
-            )
-        where = cast("dict[str, Any]", part.input.write(kind.Filter.model_validate(dict(arguments))))
-        seen: dict[str, None] = {}
-        while True:
-            request: dict[str, Any] = {"types": [flags.name], "waitMs": _POLL_MS, "limit": 100}
-            if where:
-                request["where"] = where
-            if cursor is not None:
-                request["cursor"] = cursor
-            page = await self._poll(request)
-            if page.get("missed"):
-                raise HotplugError(
-                    f"events of {flags.name} were missed: the cursor has expired",
-                    hint="read the state anew and go on without a cursor",
-                )
-            for raw in cast("list[dict[str, Any]]", page["events"]):
-                record = EventRecord.model_validate(raw)
-                if record.id in seen:
-                    continue
-                seen[record.id] = None
-                if len(seen) > _REMEMBERED:
-                    del seen[next(iter(seen))]
-                yield part.output.read(record.payload, strict=False)
-            cursor = str(page["cursor"])
+    def health(self) -> Health:
+        return self.pulse.health()
 
-    async def _poll(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A page of events, over gaps of up to `_LONGEST_GAP` seconds in the connection."""
+    async def events(
+        self, kinds: Sequence[type[Event]], arguments: Mapping[str, Any], cursor: str | None
+    ) -> AsyncGenerator[Told[Any], None]:
+        parts, where = self._narrowed(kinds, arguments)
+        request: dict[str, Any] = {"types": list(parts), "limit": 100}
+        if where:
+            request["where"] = where
+        seen = _Seen()
+        listener = self.pulse.listen()
+        try:
+            while True:
+                if cursor is not None:
+                    request["cursor"] = cursor
+                page = await self._poll(request, listener)
+                if page.get("missed"):
+                    raise HotplugError(
+                        f"events of {', '.join(parts)} were missed: the cursor has expired",
+                        hint="read the state anew and go on without a cursor",
+                    )
+                records = [EventRecord.model_validate(raw) for raw in cast("list[dict[str, Any]]", page["events"])]
+                end = str(page["cursor"])
+                for number, record in enumerate(records, start=1):
+                    after = end if number == len(records) else record.cursor or cursor
+                    part = parts.get(record.type)
+                    if part is None:
+                        continue  # nobody asked for it
+                    told = _told(record, part, after)
+                    if seen.is_new(record, told.event):
+                        yield told
+                cursor = end
+        except HotplugError as error:
+            listener.end(str(error))
+            raise
+        finally:
+            listener.end()
+
+    def _narrowed(
+        self, kinds: Sequence[type[Event]], arguments: Mapping[str, Any]
+    ) -> tuple[dict[str, Part], dict[str, Any]]:
+        """The parts of kinds of events by their wire names, and the filter in wire form."""
+        parts: dict[str, Part] = {}
+        where: dict[str, Any] = {}
+        for kind in kinds:
+            flags = kind.part
+            if flags is None or flags.name is None:
+                raise HotplugError(f"{kind.__name__} is no event of a profile")
+            part = self.spoken.known.get(flags.name)
+            if part is None:
+                raise Undeclared(f"{self.channel.target} doesn't declare {flags.name}")
+            unknown = sorted(arguments.keys() - kind.Filter.model_fields.keys())
+            if unknown:
+                raise InvalidArgument(
+                    f"{flags.name} can't be narrowed by {', '.join(unknown)}",
+                    hint=f"by {', '.join(kind.Filter.model_fields) or 'nothing'}",
+                )
+            parts[flags.name] = part
+            where |= cast("dict[str, Any]", part.input.write(kind.Filter.model_validate(dict(arguments))))
+        return parts, where
+
+    async def _poll(self, request: Mapping[str, Any], listener: Listener) -> Mapping[str, Any]:
+        """A page of events, over gaps of up to `_LONGEST_GAP` seconds in the connection.
+
+        Raises:
+            Disconnected: The gap is longer; `details["cursor"]` is where the subscription stands.
+        """
         part = Connection.definition.parts["connection.events"]
-        pause, deadline = 0.05, 0.0
+        pause, patience, began = 0.05, _PATIENCE, anyio.current_time()
         while True:
+            # What was asked before has failed, or is the first: an answer at once says that it works again.
+            wait_ms = 0 if listener.proof is None or listener.trouble is not None else WAIT_MS
+            left = began + _LONGEST_GAP - anyio.current_time()
+            limit = wait_ms / 1000 + max(_SHORTEST, min(patience, left))
+            listener.ask()
+            asked = anyio.current_time()
             try:
-                return await self.call_wire(part, request)
-            except Disconnected:
-                deadline = deadline or anyio.current_time() + _LONGEST_GAP
-                if anyio.current_time() > deadline:
-                    raise
+                page = await self.call_wire(part, {**request, "waitMs": wait_ms}, timeout=limit, attempts=1)
+            except (Disconnected, Timeout, RateLimited, Unavailable) as error:
+                if isinstance(error, Unavailable) and "status" not in error.details:
+                    raise  # it is the server itself that says so, not what stands before it
+                listener.failed(error.message)
+                patience = min(patience * 2, _LONGEST_GAP)
+                pause = max(pause, cast("int", error.details.get("retryAfterMs", 0)) / 1000)
+                if anyio.current_time() + pause - began > _LONGEST_GAP:
+                    raise Disconnected(
+                        f"no events of {', '.join(request['types'])} could be fetched for {_LONGEST_GAP:g} s: "
+                        f"{error.message}",
+                        hint="what happens meanwhile is not lost: listen again from details['cursor']",
+                        details={**error.details, "cursor": request.get("cursor")},
+                    ) from error
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 2.0)
+                with suppress(Disconnected):
+                    await self.channel.restore()
+                continue
+            listener.answered()
+            if wait_ms and not page["events"] and not page.get("missed"):
+                # A server that doesn't wait as it was asked to isn't asked without end.
+                await anyio.sleep(max(0.0, _LEAST_WAIT - (anyio.current_time() - asked)))
+            return page
 
     def window(self, budget_ms: int) -> AbstractAsyncContextManager[Any]:
         @asynccontextmanager
@@ -375,6 +455,56 @@ class Link:
                 self.recordings.remove(made)
 
         return recording()
+
+
+class _Seen:
+    """What a subscription was told, by all names that it has: the event's id, and what it tells of.
+
+    What it tells of is said by the server (`happening`) and by the event's class (`Event.happening`). Of a server that
+    doesn't say it, two events are about the same happening too where kind, instance, moment and payload are the same.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, ...], None] = {}
+
+    def is_new(self, record: EventRecord, event: Any) -> bool:
+        """Whether none of its names was seen; all of them are from now on."""
+        names: list[tuple[str, ...]] = [("id", record.id)]
+        own = event.happening() if isinstance(event, Event) else None
+        if own is not None:
+            names.append(("class", record.instance, own))
+        if record.happening is not None:
+            names.append(("server", record.instance, record.happening))
+        elif own is None:
+            payload = json.dumps(record.payload, sort_keys=True).encode()
+            names.append(("same", record.type, record.instance, record.at, hashlib.sha256(payload).hexdigest()))
+        new = not any(name in self._names for name in names)
+        for name in names:
+            self._names[name] = None
+        while len(self._names) > _REMEMBERED:
+            del self._names[next(iter(self._names))]
+        return new
+
+
+def _told(record: EventRecord, part: Part, cursor: str | None) -> Told[Any]:
+    payload = dict(record.payload)
+    # A profile that exists only as a document may have a field of that name.
+    ext = None if "ext" in part.output.schema.get("properties", {}) else payload.pop("ext", None)
+    return Told(
+        event=part.output.read(payload, strict=False),
+        id=record.id,
+        type=record.type,
+        at=record.at,
+        sense=record.sense,
+        summary=record.summary,
+        instance=record.instance,
+        happening=record.happening or record.id,
+        cursor=cursor,
+        action_id=record.action_id,
+        window=record.window,
+        epoch=record.epoch,
+        ext=cast("Mapping[str, Any]", ext) if isinstance(ext, Mapping) else {},
+    )
 
 
 def _content(name: str, reply: Reply) -> Mapping[str, Any]:

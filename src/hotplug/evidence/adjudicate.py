@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from hotplug.evidence.anomaly import Anomaly
 from hotplug.evidence.channels import ChannelDescriptor, Declared, declared, disagreement_can_convict
@@ -60,6 +60,12 @@ class Adjudication(Noun):
     RULES: ClassVar[tuple[Schema, ...]] = (
         {"if": {"required": ["grade"]}, "then": {"properties": {"verdict": {"const": "yes"}}}},
     )
+
+    @model_validator(mode="after")
+    def _grade_fits(self) -> Self:
+        if self.grade is not None and self.verdict != "yes":
+            raise ValueError(f"has a grade although it is {self.verdict}: only a yes has one")
+        return self
 
 
 @dataclass(frozen=True)

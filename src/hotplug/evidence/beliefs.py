@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from hotplug.evidence.errors import EvidenceError
 from hotplug.evidence.noun import Noun
 from hotplug.evidence.observation import Provenance
-from hotplug.evidence.vocabulary import BeliefKind, Text, Whole, Words
+from hotplug.evidence.vocabulary import BeliefKind, Natural, Text, Whole, Words
 
 __all__ = ["Belief", "belief_can_prove", "promote_belief", "strongest_verdict_from"]
 
@@ -26,7 +24,7 @@ class Belief(Noun):
     kind: BeliefKind
     statement: Text
     provenance: Provenance
-    observations: Whole = Field(default=0, ge=0)
+    observations: Natural = 0
     promoted_by: Words | None = None
     promoted_at: Whole | None = None
 

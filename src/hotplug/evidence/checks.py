@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Literal, cast
@@ -369,6 +369,7 @@ def _circles(records: Mapping[str, VerdictRecord]) -> frozenset[str]:
 def _verdicts(known: _Known) -> Iterator[Fault]:
     bundle = Bundle(known.run, known.channels, known.evidence, known.evidence_of, known.judged, known.read)
     judged = {window.id for window in known.judged}
+    belongs: dict[str, str] = {}
     for position, record in enumerate(known.run.verdicts):
         where = f"$.verdicts[{position}]"
         if record.grade is not None and (record.verdict, record.grade) != ("yes", "consequence"):
@@ -385,11 +386,7 @@ def _verdicts(known: _Known) -> Iterator[Fault]:
             problem = f"corrects {record.supersedes} with what was learned later, which a run does not hold"
             yield Fault(where, "unjudged", problem)
             continue
-        for item, cited in enumerate(record.evidence):
-            seen = known.evidence.get(cited)
-            if seen is not None and seen.observation.window in judged - {window.id}:
-                problem = f"{cited!r} was seen in the window {seen.observation.window!r}, not in {window.id!r}"
-                yield Fault(f"{where}.evidence[{item}]", "inadmissible", problem)
+        yield from _cited(known, record, window, where, judged, belongs)
         found = possible_verdicts(bundle, record, claim, window, coverage)
         fits = any(record.verdict == verdict and record.ground in (None, ground) for verdict, ground in found.verdicts)
         if not fits:
@@ -398,6 +395,36 @@ def _verdicts(known: _Known) -> Iterator[Fault]:
             yield Fault(where, "verdict", f"says {said}; what the run holds gives {given}")
         elif found.open:
             yield Fault(where, "unjudged", f"could only be checked in part: {'; '.join(found.open)}")
+
+
+def _cited(
+    known: _Known, record: VerdictRecord, window: Window, where: str, judged: Set[str], belongs: dict[str, str]
+) -> Iterator[Fault]:
+    """Evidence that a verdict cites must be of its window, or of a window of a witness that goes with it alone.
+
+    Args:
+        belongs: For each window of a witness, the one that it goes with, as far as is known; grows here.
+    """
+    for position, name in enumerate(record.evidence):
+        seen = known.evidence.get(name)
+        there = known.windows.get(seen.observation.window) if seen is not None else None
+        if there is None or there.id == window.id:
+            continue
+        place = f"{where}.evidence[{position}]"
+        if there.id in judged:
+            yield Fault(place, "inadmissible", f"{name!r} was seen in the window {there.id!r}, not in {window.id!r}")
+        elif belongs.setdefault(there.id, window.id) != window.id:
+            problem = f"{name!r} was seen in {there.id!r}, which went with the window {belongs[there.id]!r}"
+            yield Fault(place, "inadmissible", problem)
+        elif not _overlap(there, window):
+            problem = f"{name!r} was seen in {there.id!r}, which by its own clock was open at another time"
+            yield Fault(place, "unjudged", problem)
+
+
+def _overlap(first: Window, second: Window) -> bool:
+    return (first.closed_at is None or first.closed_at >= second.opened_at) and (
+        second.closed_at is None or second.closed_at >= first.opened_at
+    )
 
 
 def _violations(known: _Known) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema
 from hotplug.evidence.action import Action
 from hotplug.evidence.intent import Assertion
 from hotplug.evidence.noun import Noun
-from hotplug.evidence.vocabulary import Flag, Opaque, Text, Whole
+from hotplug.evidence.vocabulary import Flag, Opaque, Positive, Text, Whole
 
 __all__ = ["Flow", "FlowName", "Invoke", "Step", "is_flow_name"]
 
@@ -92,7 +92,7 @@ class Flow(Noun):
     """
 
     name: FlowName
-    version: Whole = Field(gt=0)
+    version: Positive
     start_state: Opaque = None
     requires: Opaque = None
     ensures: Opaque = None

@@ -44,16 +44,16 @@ class Noun(BaseModel):
     RULES: ClassVar[tuple[Schema, ...]] = ()
     """What the members' types do not say, as JSON Schema."""
     NULL_IS_ABSENT: ClassVar[bool] = True
-    _kept: ClassVar[frozenset[str]] = frozenset()
+    _kept: ClassVar[frozenset[str]] = frozenset()  # the opaque members, by their name here
+    _nullable: ClassVar[frozenset[str]] = frozenset()  # the others, by their name on the wire
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        kept: set[str] = set()
-        for name, field in cls.model_fields.items():
-            if any(mark is OPAQUE for mark in field.metadata):
-                kept |= {name, field.alias or name}
-        cls._kept = frozenset(kept)
+        fields = cls.model_fields.items()
+        opaque = [(name, field) for name, field in fields if any(mark is OPAQUE for mark in field.metadata)]
+        cls._kept = frozenset(name for name, _ in opaque)
+        cls._nullable = frozenset(field.alias or name for name, field in fields if (name, field) not in opaque)
 
     @model_validator(mode="before")
     @classmethod
@@ -63,8 +63,7 @@ class Noun(BaseModel):
         members = cast("dict[str, Any]", value)
         if all(one is not None for one in members.values()):
             return members
-        known = {field.alias or name for name, field in cls.model_fields.items()} | cls.model_fields.keys()
-        return {name: one for name, one in members.items() if one is not None or name in cls._kept or name not in known}
+        return {name: one for name, one in members.items() if one is not None or name not in cls._nullable}
 
     @classmethod
     def read(cls, document: object) -> Self:
@@ -97,8 +96,8 @@ class Noun(BaseModel):
         """
         given: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
-            value: Any = getattr(self, name)
-            if name in self.model_fields_set and (value is not None or name in self._kept):
+            if self.carries(name):
+                value: Any = getattr(self, name)
                 given[field.alias or name] = value if name in self._kept else _written(value, unknown)
         if unknown:
             given |= self.model_extra or {}
@@ -110,7 +109,10 @@ class Noun(BaseModel):
 
     def carries(self, name: str) -> bool:
         """Whether a member (by its name here) was given; an opaque one may be given as null."""
-        return name in self.model_fields_set and (name in self._kept or getattr(self, name) is not None)
+        if getattr(self, name) is not None:
+            return name in self.model_fields_set
+        # An unknown member that is called as ours is here is in `model_fields_set`, too.
+        return name in self._kept and name in self.model_fields_set and name not in (self.model_extra or {})
 
     @classmethod
     def published_schema(cls) -> Schema:
@@ -133,10 +135,10 @@ class Noun(BaseModel):
 def _member(schema: Schema) -> Schema:
     """A member as it is published: it is left out, never null."""
     kept = {key: value for key, value in schema.items() if key != "title" and (key, value) != ("default", None)}
-    branches = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
-    if len(branches) == 1:
-        return {**{key: value for key, value in kept.items() if key != "anyOf"}, **branches[0]}
-    return kept
+    if "anyOf" not in kept:
+        return kept
+    branches = [one for one in kept.pop("anyOf") if one != {"type": "null"}]
+    return {**kept, **branches[0]} if len(branches) == 1 else {**kept, "anyOf": branches}
 
 
 def _written(value: Any, unknown: bool) -> Any:

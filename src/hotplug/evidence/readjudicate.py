@@ -6,6 +6,7 @@ that nobody here speaks. Every completion of what is missing is tried; a verdict
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,8 +57,36 @@ class Bundle:
     read: Reader
 
     @cached_property
-    def recorded_anomalies(self) -> tuple[Anomaly, ...]:
-        return tuple(anomaly for record in self.run.verdicts for anomaly in record.anomalies)
+    def unrecorded(self) -> tuple[Anomaly, ...]:
+        """The run's anomalies that no verdict has; of several that could decide the same, one."""
+        return _deciding(self._unrecorded)
+
+    @cached_property
+    def unrecorded_in(self) -> Mapping[str, tuple[Anomaly, ...]]:
+        """Those whose evidence is of one window alone, by that window."""
+        found: defaultdict[str, list[Anomaly]] = defaultdict(list)
+        for anomaly in self._unrecorded:
+            windows = {self.evidence[name].observation.window for name in anomaly.evidence if name in self.evidence}
+            if len(windows) == 1:
+                found[windows.pop()].append(anomaly)
+        return {window: _deciding(anomalies) for window, anomalies in found.items()}
+
+    @cached_property
+    def _unrecorded(self) -> tuple[Anomaly, ...]:
+        recorded = {anomaly.text() for record in self.run.verdicts for anomaly in record.anomalies}
+        return tuple(anomaly for anomaly in self.run.anomalies if anomaly.text() not in recorded)
+
+    @cached_property
+    def claims_in(self) -> Mapping[str, frozenset[str]]:
+        """The claims that were judged in each window."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for record in self.run.verdicts:
+            found[record.window].add(record.claim)
+        return {window: frozenset(claims) for window, claims in found.items()}
+
+
+def _deciding(anomalies: Iterable[Anomaly]) -> tuple[Anomaly, ...]:
+    return tuple({(anomaly.tier, anomaly.between): anomaly for anomaly in anomalies}.values())
 
 
 @dataclass(frozen=True)
@@ -193,18 +222,13 @@ def _anomalies(bundle: Bundle, record: VerdictRecord, window: Window) -> Iterato
     """The record's own, and those of the run that no record has: they are this one's for certain where only this claim
     was judged, and they are of this window or there is no other.
     """
-    others = tuple(anomaly for anomaly in bundle.run.anomalies if anomaly not in bundle.recorded_anomalies)
+    others = bundle.unrecorded
     if not others:
         yield record.anomalies
         return
-    in_window = {item.observation.id for item in bundle.evidence_of.get(window.id, ())}
-    alone = len({one.claim for one in bundle.run.verdicts if one.window == window.id}) == 1
-    certain = tuple(
-        anomaly
-        for anomaly in others
-        if alone
-        and (len(bundle.judged) == 1 or (anomaly.evidence and all(name in in_window for name in anomaly.evidence)))
-    )
+    certain: tuple[Anomaly, ...] = ()
+    if len(bundle.claims_in[window.id]) == 1:
+        certain = others if len(bundle.judged) == 1 else bundle.unrecorded_in.get(window.id, ())
     yield (*record.anomalies, *certain)
     if len(certain) < len(others):
         yield (*record.anomalies, *others)

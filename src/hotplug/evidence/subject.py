@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from hotplug.evidence.noun import Noun
-from hotplug.evidence.vocabulary import Surface, Text, Whole, Words
+from hotplug.evidence.vocabulary import Natural, Surface, Text, Words
 
 __all__ = ["Invalidation", "SubjectRef", "evidence_is_admissible", "invalidation_between"]
 
@@ -25,7 +23,7 @@ class SubjectRef(Noun):
 
     surface: Surface
     instance: Text
-    epoch: Whole | None = Field(default=None, ge=0)
+    epoch: Natural | None = None
     locator: Words | None = None
     revision: Words | None = None
 

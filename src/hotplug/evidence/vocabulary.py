@@ -55,7 +55,9 @@ __all__ = [
     "IntentStatus",
     "MeasureOp",
     "MutationOutcome",
+    "Natural",
     "Opaque",
+    "Positive",
     "PredicateKind",
     "Profile",
     "ProvenanceClass",
@@ -95,8 +97,10 @@ Text = Annotated[str, Field(strict=True, min_length=1)]
 """A text that is not empty."""
 Words = Annotated[str, Field(strict=True)]
 """A text that may be empty."""
-Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+Whole = Annotated[int, Field(strict=True), BeforeValidator(_whole)]
 """A whole number; true and false are none."""
+Natural = Annotated[int, Field(strict=True, ge=0), BeforeValidator(_whole)]
+Positive = Annotated[int, Field(strict=True, gt=0), BeforeValidator(_whole)]
 Flag = StrictBool
 
 

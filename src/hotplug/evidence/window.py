@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from hotplug.evidence.noun import Noun
 from hotplug.evidence.subject import SubjectRef
-from hotplug.evidence.vocabulary import CLEAN_CLOSES, CloseCondition, Text, Whole
+from hotplug.evidence.vocabulary import CLEAN_CLOSES, CloseCondition, Positive, Text, Whole
 
 __all__ = ["Window", "closed_cleanly"]
 
@@ -24,7 +22,7 @@ class Window(Noun):
     id: Text
     opened_at: Whole
     closed_at: Whole | None = None
-    budget_ms: Whole = Field(gt=0)
+    budget_ms: Positive
     closes: CloseCondition
     closed_by: CloseCondition | None = None
     subject: SubjectRef

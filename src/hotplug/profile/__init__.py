@@ -22,6 +22,7 @@ from hotplug.profile.fields import (
     secret,
     wire_name,
 )
+from hotplug.profile.listening import Health, HealthState, Told
 from hotplug.profile.parts import Event, Facet, Flags, Part, event, operation, read
 from hotplug.profile.senses import Sense
 from hotplug.profile.shape import DocumentShape, Shape, TypedShape, without_nulls
@@ -41,6 +42,8 @@ __all__ = [
     "Extra",
     "Facet",
     "Flags",
+    "Health",
+    "HealthState",
     "InFacet",
     "Locator",
     "Masked",
@@ -58,6 +61,7 @@ __all__ = [
     "Sensitive",
     "Shape",
     "Target",
+    "Told",
     "TypedShape",
     "event",
     "extends",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeVar, cast, overload
 
 from hotplug.errors import HotplugError, InvalidArgument, ProfileError, Unsupported
 from hotplug.profile.canonical import parse
 from hotplug.profile.claimed import Claimed, ClaimWindow
 from hotplug.profile.definition import RESERVED, Definition, Determinism, RefKind
+from hotplug.profile.extras import EXTENSION, EXTRA, Extra, extends
 from hotplug.profile.fields import Model, Ref, wire_name
+from hotplug.profile.listening import Health, Told
 from hotplug.profile.parts import Event, Facet, Part, flags_of, read_event, read_method
 from hotplug.profile.schema import JsonSchema, fields_of_facets, subschemas
 from hotplug.profile.senses import Sense
@@ -30,7 +31,6 @@ _EXTENSION_ID = re.compile(r"[a-z][a-z0-9-]*(\.[a-zA-Z0-9][a-zA-Z0-9-]*){2,}")
 P = TypeVar("P", bound="Profile")
 E = TypeVar("E", bound=Event)
 X = TypeVar("X", bound="Extension")
-M = TypeVar("M", bound="type[Model]")
 
 
 class Caller(Protocol):
@@ -57,8 +57,10 @@ class Caller(Protocol):
     def recorded(self) -> AbstractAsyncContextManager[Any]: ...
 
     def events(
-        self, kind: type[Event], arguments: Mapping[str, Any], cursor: str | None
-    ) -> AsyncGenerator[Any, None]: ...
+        self, kinds: Sequence[type[Event]], arguments: Mapping[str, Any], cursor: str | None
+    ) -> AsyncGenerator[Told[Any], None]: ...
+
+    def health(self) -> Health: ...
 
     def window(self, budget_ms: int) -> AbstractAsyncContextManager[Any]: ...
 
@@ -349,13 +351,58 @@ class Profile(Contract):
         """Every read without required arguments that is marked for a moment: `turn`, `effect` or `ask`."""
         return await self._connected().look(moment)
 
-    def events(self, kind: type[E], /, *, cursor: str | None = None, **arguments: Any) -> AsyncGenerator[E, None]:
-        """Events of one kind as they come, without end; from a cursor for durable ones.
+    @overload
+    def events(
+        self,
+        kind: type[E],
+        /,
+        *more: type[E],
+        cursor: str | None = None,
+        records: Literal[False] = False,
+        **arguments: Any,
+    ) -> AsyncGenerator[E, None]: ...
+
+    @overload
+    def events(
+        self, kind: type[E], /, *more: type[E], cursor: str | None = None, records: Literal[True], **arguments: Any
+    ) -> AsyncGenerator[Told[E], None]: ...
+
+    def events(
+        self,
+        kind: type[Event],
+        /,
+        *more: type[Event],
+        cursor: str | None = None,
+        records: bool = False,
+        **arguments: Any,
+    ) -> AsyncGenerator[Any, None]:
+        """Events of some kinds as they come, without end, each happening once and in order, over gaps of a minute.
+
+        Two events tell of the same happening where they have the same id, the same `happening` (the server's, or the
+        event class's own), or, from a server that says none, the same kind, instance, moment and payload.
+
+        Args:
+            kind, more: Event classes of the profile.
+            cursor: Goes on after a place: `Told.cursor` of the event that was handled last, or a window's. Without one,
+                durable events come from the oldest that is kept, live ones from now on.
+            records: Give `Told` records, with cursor, id, time and what extensions add, instead of the events alone.
+            arguments: What narrows the kinds, by their `Filter`: each has to know each.
 
         Raises:
+            Disconnected: The connection was away for longer than a minute; `details["cursor"]` says where to go on.
             HotplugError: Events were missed: the cursor has expired.
         """
-        return self._connected().events(kind, arguments, cursor)
+        told = self._connected().events((kind, *more), arguments, cursor)
+        return told if records else _events_of(told)
+
+    def health(self) -> Health:
+        """Whether events can arrive now: `up` only while subscriptions are answered.
+
+        A connection that ended or fell silent is no longer `up` after 5 seconds at the most. This itself asks nothing:
+        it says what the open subscriptions have seen, and `idle` where none has asked for 4 seconds, because there is
+        none or its loop is busy with an event.
+        """
+        return self._connected().health()
 
     def window(self, *, budget_ms: int = 10_000) -> AbstractAsyncContextManager[Any]:
         """A stretch of time in which live events are kept: `async with app.window() as window`."""
@@ -404,15 +451,21 @@ class Profile(Contract):
 
     _emitter: Any = None
 
-    async def emit(self, event: Event) -> None:
+    async def emit(self, event: Event, *extras: Model, happening: str | None = None) -> None:
         """Tell whoever listens: from a server's own methods (events get the action's id), or from outside of any call.
 
+        Args:
+            extras: What the server's extensions add to the event (`@extends` models), under `ext[id]` of its payload.
+            happening: What it tells of, by a name that is the same each time and in every kind of event that tells of
+                it; default: `event.happening()`. A second event of the same kind about it is not told.
+
         Raises:
-            HotplugError: The server isn't attached or running yet.
+            HotplugError: The server isn't attached or running yet; or an extra is none of its extensions' for this
+                kind of event.
         """
         if self._emitter is None:
             raise HotplugError(f"{type(self).__name__} isn't attached to a server yet, nobody can be told")
-        await self._emitter(event)
+        await self._emitter(event, extras, happening)
 
 
 @dataclass(frozen=True)
@@ -421,32 +474,6 @@ class Requirement(Generic[P]):
 
     contract: type[P]
     versions: Range
-
-
-@dataclass(frozen=True)
-class Extra:
-    """What an extension adds to an operation's input or an event's payload, under `ext["<id>"]`."""
-
-    part: str
-    model: type[Model]
-
-    @cached_property
-    def shape(self) -> TypedShape:
-        """How it is read."""
-        return TypedShape(self.model)
-
-
-_EXTRA = "__hotplug_extra__"
-
-
-def extends(part: str) -> Any:
-    """Optional fields that an extension adds to a part of a profile: decorates a model in the extension's class."""
-
-    def mark(cls: M) -> M:
-        setattr(cls, _EXTRA, part)
-        return cls
-
-    return mark
 
 
 class Extension(Contract):
@@ -498,7 +525,7 @@ class Extension(Contract):
     def _collect_extras(cls, id_: str) -> dict[str, Extra]:
         found: dict[str, Extra] = {}
         for member in vars(cls).values():
-            part = getattr(member, _EXTRA, None)
+            part = getattr(member, EXTRA, None)
             if part is None:
                 continue
             owner = part.partition(".")[0]
@@ -516,6 +543,7 @@ class Extension(Contract):
             if part in found:
                 raise ProfileError(f"{id_} extends {part} twice")
             found[part] = Extra(part, model)
+            setattr(model, EXTENSION, id_)
         return found
 
     @classmethod
@@ -555,6 +583,12 @@ class Extension(Contract):
         if caller is None:
             raise Unsupported(f"{type(connection).__name__} is no connection, so {cls.id} can't be used on it")
         return caller.extension(cls)
+
+
+async def _events_of(told: AsyncGenerator[Told[E], None]) -> AsyncGenerator[E, None]:
+    async with aclosing(told):
+        async for one in told:
+            yield one.event
 
 
 def _docstring(cls: type, name: str) -> str:

@@ -24,7 +24,7 @@ __all__ = ["DOCUMENT_SCHEMA", "RESERVED", "Definition", "Determinism", "RefKind"
 DOCUMENT_SCHEMA: Final = "hotplug.profile/1"
 
 RESERVED: Final = frozenset(
-    {"claim", "claims", "describe", "emit", "events", "look", "recorded", "using", "window", "with_witness"}
+    {"claim", "claims", "describe", "emit", "events", "health", "look", "recorded", "using", "window", "with_witness"}
 )
 """Names of the client and the server themselves: no part may have one."""
 

@@ -45,8 +45,11 @@ def without_nulls(value: Any, keep: frozenset[str] = frozenset()) -> Any:
 
 def _without_nulls(value: Any, keep: frozenset[str]) -> Any:
     if isinstance(value, dict):
-        members = {key: item for key, item in cast("dict[Any, Any]", value).items() if item is not None}
-        return {key: item if key in keep else _without_nulls(item, keep) for key, item in members.items()}
+        return {
+            key: item if type(item) is str or key in keep else _without_nulls(item, keep)
+            for key, item in cast("dict[Any, Any]", value).items()
+            if item is not None
+        }
     if isinstance(value, list):
         return [_without_nulls(item, keep) for item in cast("list[Any]", value)]
     return value

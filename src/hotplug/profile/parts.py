@@ -119,6 +119,16 @@ class Event(Model):
 
     part: ClassVar[Flags | None] = None
 
+    def happening(self) -> str | None:
+        """What the event tells of, the same for every event that tells of it, of whatever kind; None if it can't say.
+
+        A server keeps the second event of one kind about a happening out of its log, and who listens to several kinds
+        is told of a happening once. So a revision that may come back (a digest of the content) is no part of it:
+        a happening that was told once is not told again. Override it where the payload names one: the message that was
+        posted, for its being posted and for its mentioning somebody.
+        """
+        return None
+
 
 def operation(
     name: str | None = None,
@@ -332,6 +342,12 @@ def read_event(cls: type[Event], attribute: str) -> Part:
     if flags is None or flags.name is None:
         raise ProfileError(
             f"the event {cls.__name__} has no name", hint='decorate it with `@event("profile.name", ...)`'
+        )
+    taken = sorted({"ext", "happening"} & {*cls.model_fields})
+    if taken:
+        raise ProfileError(
+            f"{flags.name} has a field {taken[0]!r}",
+            hint="`ext` is where extensions add to it, and `happening` is a method of every event: name it otherwise",
         )
     if flags.thread is not None and flags.thread not in {*cls.model_fields}:
         raise ProfileError(

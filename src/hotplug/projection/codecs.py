@@ -117,16 +117,23 @@ class _UnfitError(Exception):
     """The text doesn't fit; the message says where."""
 
 
+def _no_number(name: str) -> NoReturn:
+    raise _UnfitError(f"{name} is not JSON")
+
+
+def _integer(digits: str) -> Any:
+    # int() refuses more than 4300 digits; such a thing is an identifier in any case.
+    return digits if len(digits) > 40 else exact(int(digits))
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_no_number, parse_int=_integer)
+
+
 def _json(_: Codec, text: str) -> Any:
-    def no_number(name: str) -> NoReturn:
-        raise _UnfitError(f"{name} is not JSON")
-
-    def integer(digits: str) -> Any:
-        # int() refuses more than 4300 digits; such a thing is an identifier in any case.
-        return digits if len(digits) > 40 else exact(int(digits))
-
     try:
-        return json.loads(text, parse_constant=no_number, parse_int=integer)
+        if text.startswith("\ufeff"):
+            raise json.JSONDecodeError("Unexpected UTF-8 BOM (decode using utf-8-sig)", text, 0)
+        return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise _UnfitError(f"{error.msg} at line {error.lineno}, column {error.colno}") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
@@ -28,10 +28,12 @@ from hotplug.projection.calendar import (
     Kind,
     Ours,
     accepted,
+    around,
     cleaned,
     clears,
     doubted,
     moved,
+    not_kept,
     page,
     refuse_losses,
     refuse_series,
@@ -39,6 +41,7 @@ from hotplug.projection.calendar import (
     shown,
     time_of,
 )
+from hotplug.projection.rereading import reread
 from hotplug.projection.runtime import ProjectedProvider
 
 __all__ = ["FIRST_DAY", "LAST_DAY", "InPlaceCalendar", "Seen", "in_range", "padded"]
@@ -118,6 +121,12 @@ class InPlaceCalendar(ABC):
     @abstractmethod
     async def read(self, handle: Fields, expected: Mapping[str, Any] | None = None) -> Seen:
         """An event; raises `NotFound`. `expected` helps to tell texts apart: what should be there."""
+
+    async def again(self, handle: Fields, expected: Mapping[str, Any] | None, start: str, end: str) -> Seen | None:
+        """An event by another way than `read`, right after a write that `read` doesn't show: in the list of a range."""
+        return next(
+            (seen for uid, seen in await self.within(handle["calendar"], start, end) if uid == handle["uid"]), None
+        )
 
     @abstractmethod
     async def within(self, calendar: str, start: str, end: str) -> Sequence[tuple[str, Seen]]:
@@ -212,7 +221,7 @@ class InPlaceCalendar(ABC):
         await self._calendar(given["calendar"])
         await self.ready(event)
         handle = {"calendar": given["calendar"], "uid": await self.add(given["calendar"], event)}
-        await self._written(handle, event, given, kind=time["kind"], single=True, expected=event)
+        await self._written(handle, event, given, kind=time["kind"], single=True, expected=event, time=event)
         return {"event": handle}
 
     async def update(self, given: Fields) -> Fields:
@@ -249,7 +258,15 @@ class InPlaceCalendar(ABC):
         single = event.get("recurring") is False
         texts = {name: event[name] for name in TEXTS if name in event} | new
         known = not (set(event["unknown"]) & set(TEXTS) - set(new))
-        await self._written(handle, new, given, kind=kind, single=single, expected=texts if known else None)
+        await self._written(
+            handle,
+            new,
+            given,
+            kind=kind,
+            single=single,
+            expected=texts if known else None,
+            time=new if "start" in new else {"start": now.seen.start, "end": now.seen.end},
+        )
         return {"event": handle}
 
     async def delete(self, given: Fields) -> Fields:
@@ -286,7 +303,11 @@ class InPlaceCalendar(ABC):
     async def _current(self, handle: Fields) -> _Current:
         await self._calendar(handle["calendar"])
         fact = await self.ours.recall(handle)
-        seen = await self.read(handle, fact["event"] if fact else None)
+        if fact is not None and "start" in fact:
+            # We wrote it, so one answer without it isn't believed.
+            seen = await self._reread(handle, fact["event"], fact, good=lambda _: True)
+        else:
+            seen = await self.read(handle, fact["event"] if fact else None)
         single = False if fact and fact["mark"] == seen.mark and fact["single"] else None
         recurring = True if seen.recurring else single
         if recurring is None:
@@ -330,15 +351,20 @@ class InPlaceCalendar(ABC):
         kind: str | None,
         single: bool,
         expected: Mapping[str, Any] | None,
+        time: Mapping[str, Any],
     ) -> None:
         """Read back what was written, compare it (FR-15), and remember it as ours.
+
+        What isn't there, or isn't as it was written, is read once more by another way (FR-06).
 
         Args:
             kind: Of the time that was written; None where nobody knows in which zone it is kept.
             expected: All texts that the event should have now, where they are known.
+            time: Its start and end now, or what is known of them.
         """
+        compared = {"showWithoutTime": False, **asked} if "start" in asked else asked
         try:
-            seen = await self.read(handle, expected)
+            seen = await self._reread(handle, expected, time, good=lambda seen: not not_kept(compared, _plain(seen)))
         except ConnectionFailed as error:
             await self.ours.forget(handle)
             raise doubted(error, "what was written can't be read back; it") from error
@@ -348,18 +374,36 @@ class InPlaceCalendar(ABC):
             "doubtful": bool(seen.doubtful),
             "kind": kind or "unknown",
             "single": single,
+            "start": seen.start,
+            "end": seen.end,
         }
         await self.ours.remember(handle, fact)
         found = (await self._event(handle, seen, recurring=not single)).event
         if expected is not None:
             # All of its texts are known, so what is there and can't be told apart isn't what should be there.
             found["unknown"] = [name for name in found["unknown"] if name not in seen.doubtful]
-        compared = {"showWithoutTime": False, **asked} if "start" in asked else asked
         try:
             require_kept(compared, found, accept=accepted(given), server=self.server)
         except Internal:
             await self.ours.forget(handle)
             raise
+
+    async def _reread(
+        self,
+        handle: Fields,
+        expected: Mapping[str, Any] | None,
+        time: Mapping[str, Any],
+        *,
+        good: Callable[[Seen], bool],
+    ) -> Seen:
+        start = _as_utc(time["start"])
+        end = _as_utc(time["end"]) if time.get("end") else start
+        near = around({"from": start, "to": functions.plus_seconds(end, 1)})
+        return await reread(
+            lambda: self.read(handle, expected),
+            lambda: self.again(handle, expected, near["from"], near["to"]),
+            good=good,
+        )
 
     async def _series(self, handle: Fields, seen: Seen) -> bool | None:
         """Whether there are further occurrences: None where so many events are listed that it can't be looked up."""
@@ -390,6 +434,12 @@ class InPlaceCalendar(ABC):
             density = count / days
             first, last = (high, last) if forward else (first, low)
         return False
+
+
+def _plain(seen: Seen) -> Fields:
+    """An event as it is compared with what was written: what its answer doesn't tell apart isn't."""
+    fields, hidden = shown(seen.kind, seen.start, seen.end)
+    return {"title": "", **fields, **seen.texts, "unknown": [*hidden, *seen.doubtful]}
 
 
 def _as_utc(text: str) -> str:

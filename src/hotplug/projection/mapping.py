@@ -154,9 +154,11 @@ class Mapping:
             Internal: The evaluation failed or passed a bound; `details` has `where`, `expression`, `cause` and `code`.
             ConnectionFailed: A function of `functions` raised it.
         """
-        return self._evaluate(*_exact_all(value, bindings))
+        return self._evaluate(*_exact_all(value, bindings and _named(bindings, self.source)))
 
     def _evaluate(self, context: Any, bound: dict[str, Any] | None) -> Any:
+        if bound:
+            bound = _named(bound, self.source)
         try:
             result = self._expression.evaluate(context, bound, **self._limits)
             if result is None and not self._has_value(context, bound):
@@ -248,7 +250,7 @@ class Template:
         ProjectionError: A leaf doesn't parse.
     """
 
-    __slots__ = ("_node",)
+    __slots__ = ("_node", "_sources")
 
     def __init__(
         self,
@@ -265,10 +267,11 @@ class Template:
             return Mapping(source, where(*path), functions=functions, bounds=bounds)
 
         self._node = build(shape, ())
+        self._sources = "\n".join(mapping.source for _, mapping in self.leaves())
 
     def apply(self, value: Any = None, bindings: Map[str, Any] | None = None) -> Any:
         """The object, or what the one expression gives. Raises as `Mapping.apply`."""
-        result = _fill(self._node, *_exact_all(value, bindings))
+        result = _fill(self._node, *_exact_all(value, bindings and _named(bindings, self._sources)))
         return {} if result is UNDEFINED and isinstance(self._node, dict) else result
 
     def leaves(self) -> tuple[tuple[tuple[str, ...], Mapping], ...]:
@@ -302,13 +305,35 @@ def exact(value: Any) -> Any:
         return value if -_SAFE <= value <= _SAFE else str(value)
     if isinstance(value, dict):
         source = cast("dict[Any, Any]", value)
-        changed = {key: new for key, item in source.items() if (new := exact(item)) is not item}
+        changed: dict[Any, Any] = {}
+        for key, item in source.items():
+            # Most of what there is: not worth a call.
+            if type(item) is str or item is None:
+                continue
+            new = exact(item)
+            if new is not item:
+                changed[key] = new
         return {**source, **changed} if changed else source
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
-        new_items = [exact(item) for item in items]
-        return new_items if any(new is not old for new, old in zip(new_items, items, strict=True)) else items
+        new_items: list[Any] | None = None
+        for at, item in enumerate(items):
+            if type(item) is str or item is None:
+                continue
+            new = exact(item)
+            if new is not item:
+                new_items = new_items or list(items)
+                new_items[at] = new
+        return items if new_items is None else new_items
     return value
+
+
+def _named(bindings: Map[str, Any], source: str) -> dict[str, Any]:
+    """The bindings that a source may name: the engine converts each one whole, whether it is read or not.
+
+    A variable stands in the source as it is called, without escapes.
+    """
+    return {name: item for name, item in bindings.items() if name in source}
 
 
 def _exact_all(value: Any, bindings: Map[str, Any] | None) -> tuple[Any, dict[str, Any] | None]:

@@ -70,7 +70,9 @@ class Call:
                 `internal`. `details` has `tool` and the text as `upstream`.
             Internal: The answer can't be understood.
         """
-        shown = structured if structured is not None else _json_or_none(text)
+        shown = structured
+        if shown is None and self.failure.field is not None:
+            shown = _json_or_none(text)
         if self.failure.failed(is_error, text, shown):
             rule = next((rule for rule in self.errors if rule.found(text)), None)
             said = " ".join(text.split())

@@ -85,7 +85,7 @@ class ProjectedProvider:
     extensions: tuple[type[Extension], ...] = ()
     atomic = False
     emits: frozenset[str] = frozenset()
-    """None: no projection tells of events."""
+    """None: it watches nothing, so it can't tell of any event; who listens for one is told so."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ from hotplug.catalog.connection import (
     WindowClosed,
     WindowOpened,
 )
-from hotplug.errors import NotFound
+from hotplug.errors import NotFound, Unsupported
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense
 from hotplug.profile.senses import SENSES
 from hotplug.serve.call import current_call
@@ -79,6 +79,17 @@ class ConnectionParts:
 
     async def aclose(self) -> None:
         """Nothing to close."""
+
+    def _check_told(self, name: str) -> None:
+        """Refuse to listen for what no provider can tell: silence would read as "nothing happens" (FR-25)."""
+        owners = [one for one in self._runtime.providers if name in one.definition.all_parts]
+        if not owners or any(name in one.emits for one in owners):
+            return
+        part = owners[0].definition.all_parts[name]
+        without = without_of(part, [one.definition for one in owners])
+        raise Unsupported(
+            f"{owners[0].title} can't tell of {name}" + (f": {without}" if without else ""), details={"part": name}
+        )
 
     async def _describe(self) -> Described:
         providers = self._runtime.providers
@@ -180,6 +191,8 @@ class ConnectionParts:
         return found
 
     async def _poll(self, arguments: Mapping[str, Any]) -> Events:
+        for name in arguments.get("types") or ():
+            self._check_told(name)
         page = await self.events.after(
             arguments.get("cursor"),
             types=arguments.get("types"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from hotplug.errors import HotplugError, InvalidArgument
-from hotplug.profile import Event
+from hotplug.profile import Event, Extra, Model
 from hotplug.serve.call import Call, current_call
 from hotplug.serve.provider import Provider
 
@@ -53,6 +55,11 @@ class EventLog:
     """What happened at the servers of a runtime.
 
     A cursor names a place among durable events (in the store) and one among live events (in this process's life).
+
+    A happening is told once. Of two events of one kind about it the second isn't kept (for as long as the first is).
+    Of two of different kinds both are, since who asks for one kind has to be told of it too; who asks for both is given
+    the earlier one, and what stands before a cursor counts as given. A live event may be given before a durable one
+    that is only then stored: they have the same `happening`, by which a client leaves out the second.
     """
 
     runtime: Runtime
@@ -68,10 +75,10 @@ class EventLog:
         """The name of the durable stream in the store."""
         return f"events:{self.runtime.identity}"
 
-    def emitter(self, provider: Provider) -> Callable[[Event], Awaitable[None]]:
-        """The function that a provider's server emits with."""
+    def emitter(self, provider: Provider) -> Callable[..., Awaitable[None]]:
+        """The function that a provider's server emits with; takes what `Profile.emit` takes."""
 
-        async def emit(event: Event) -> None:
+        async def emit(event: Event, extras: Sequence[Model] = (), happening: str | None = None) -> None:
             flags = type(event).part
             if flags is None:
                 raise HotplugError(
@@ -85,7 +92,7 @@ class EventLog:
                 call: Call | None = current_call()
             except HotplugError:
                 call = None
-            record = self.record(event, call, provider=provider)
+            record = self.record(event, call, provider=provider, extras=extras, happening=happening)
             if flags.replay == "durable":
                 await self.runtime.store.append_event(self.stream, record)
             else:
@@ -93,7 +100,15 @@ class EventLog:
 
         return emit
 
-    def record(self, event: Event, call: Call | None, *, provider: Provider | None = None) -> dict[str, Any]:
+    def record(
+        self,
+        event: Event,
+        call: Call | None,
+        *,
+        provider: Provider | None = None,
+        extras: Sequence[Model] = (),
+        happening: str | None = None,
+    ) -> dict[str, Any]:
         """The event as it is kept: with the server's handles, which `shown` seals for whoever reads it."""
         flags = type(event).part
         if flags is None or flags.name is None:
@@ -102,6 +117,8 @@ class EventLog:
             (one for one in self.runtime.providers if flags.name in one.definition.all_parts), self.runtime.providers[0]
         )
         payload = cast("dict[str, Any]", owner.definition.all_parts[flags.name].output.write(event))
+        if extras:
+            payload = {**payload, "ext": _written(extras, _extras_of(owner, flags.name), flags.name)}
         record: dict[str, Any] = {
             "id": f"ev_{secrets.token_urlsafe(12)}",
             "type": flags.name,
@@ -112,27 +129,40 @@ class EventLog:
         }
         if call is not None and call.action_id is not None:
             record["actionId"] = call.action_id
+        told_of = happening if happening is not None else event.happening()
+        if told_of is not None:
+            # A digest: what the server calls it may hold handles of its own.
+            named = json.dumps([self.runtime.identity, owner.instance, told_of]).encode()
+            digest = hashlib.sha256(named).digest()[:18]
+            record["happening"] = f"h_{base64.urlsafe_b64encode(digest).decode()}"
         return record
 
     def shown(self, record: Mapping[str, Any], principal: str) -> dict[str, Any]:
         """The event as `connection.events` gives it: refs are those of who reads, in the summary too."""
-        part = next(
-            (
-                one.definition.all_parts[record["type"]]
-                for one in self.runtime.providers
-                if record["type"] in one.definition.all_parts
-            ),
-            None,
-        )
-        if part is None:  # an older build of the server had this kind
+        # A server of ours always says what an event tells of: where it doesn't know, of itself only.
+        record = {"happening": record["id"], **record}
+        owner = next((one for one in self.runtime.providers if record["type"] in one.definition.all_parts), None)
+        if owner is None:  # an older build of the server had this kind
             return {**record, "summary": record["type"]}
-        event = part.output.read(record["payload"], strict=False)
-        payload = cast("dict[str, Any]", part.output.write(event, refs=self.runtime.seal(principal)))
+        part = owner.definition.all_parts[record["type"]]
+        kept = dict(cast("Mapping[str, Any]", record["payload"]))
+        ext = cast("Mapping[str, Any]", kept.pop("ext", {}))
+        seal = self.runtime.seal(principal)
+        payload = cast("dict[str, Any]", part.output.write(part.output.read(kept, strict=False), refs=seal))
         summary = getattr(part.output.read(payload, strict=False), "summary", None)
+        shown = {
+            id_: extra.shape.write(extra.shape.read(ext[id_], strict=False), refs=seal)
+            for id_, extra in _extras_of(owner, part.name).items()
+            if id_ in ext
+        }
+        if shown:
+            payload["ext"] = shown
         return {**record, "payload": payload, "summary": str(summary()) if callable(summary) else record["type"]}
 
     def add_live(self, record: Mapping[str, Any]) -> None:
         """Keep a live event if a window is open; it is nobody's otherwise."""
+        if any(_same_kind_and_happening(one, record) for _, one in self.live):
+            return
         self._count += 1
         if self.windows:
             if len(self.live) == _LIVE_KEPT:
@@ -175,19 +205,39 @@ class EventLog:
         while True:
             kept = await self.runtime.store.events_after(self.stream, durable, limit=limit, types=types)
             fresh = [(at, one) for at, one in self.live if at > live][: max(0, limit - len(kept.events))]
-            matching = [one for _, one in fresh if not types or one["type"] in types]
-            shown = [self.shown(one, principal) for one in (*kept.events, *matching)]
-            events = [one for one in shown if _fits(one, where)]
             missed = kept.missed or gone or (live < self._lost and self._has_live(types))
+            placed = [(self._cursor(at, live), one) for at, one in zip(kept.cursors, kept.events, strict=True)]
+            placed += [(self._cursor(kept.cursor, at), one) for at, one in fresh if not types or one["type"] in types]
             # What was looked at and isn't wanted is not looked at again.
             durable = kept.cursor
             live = fresh[-1][0] if fresh else max(live, self._count if len(kept.events) < limit else live)
+            events: list[dict[str, Any]] = []
+            for place, one in placed:
+                shown = self.shown(one, principal)
+                if _fits(shown, where) and not await self._told_before(one, types, where, principal):
+                    events.append({**shown, "cursor": place})
             left = deadline - anyio.current_time()
             if events or missed or left <= 0:
                 return Page(events, self._cursor(durable, live), missed)
             if len(kept.events) < limit:
                 with anyio.move_on_after(left):
                     await self._changed(durable, live, left)
+
+    async def _told_before(
+        self, record: Mapping[str, Any], types: list[str] | None, where: Mapping[str, Any] | None, principal: str
+    ) -> bool:
+        """Whether an earlier event that the asker wants as well tells of the same happening."""
+        happening = record.get("happening")
+        if happening is None:
+            return False
+        earlier = [*await self.runtime.store.events_of(self.stream, happening)]
+        earlier += [one for _, one in self.live if one.get("happening") == happening]
+        for one in earlier:
+            if one["id"] == record["id"]:
+                return False
+            if (not types or one["type"] in types) and _fits(self.shown(one, principal), where):
+                return True
+        return False
 
     def _has_live(self, types: list[str] | None) -> bool:
         """Whether kinds that are asked for, or any where none is named, are live ones."""
@@ -233,3 +283,25 @@ class EventLog:
 def _fits(record: Mapping[str, Any], where: Mapping[str, Any] | None) -> bool:
     payload = cast("dict[str, Any]", record["payload"])
     return all(payload.get(key) == value for key, value in (where or {}).items())
+
+
+def _same_kind_and_happening(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return "happening" in other and one.get("happening") == other["happening"] and one["type"] == other["type"]
+
+
+def _extras_of(provider: Provider, part: str) -> dict[str, Extra]:
+    """What a provider's extensions add to an event, by their ids."""
+    return {one.id: one.extras[part] for one in provider.extensions if part in one.extras}
+
+
+def _written(extras: Iterable[Model], known: Mapping[str, Extra], part: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in extras:
+        id_ = next((id_ for id_, extra in known.items() if isinstance(one, extra.model)), None)
+        if id_ is None:
+            raise HotplugError(
+                f"{type(one).__name__} is nothing that this server's extensions add to {part}",
+                hint=f"they add {', '.join(extra.model.__name__ for extra in known.values()) or 'nothing'}",
+            )
+        found[id_] = known[id_].shape.write(one)
+    return found

@@ -11,6 +11,9 @@ from hotplug.errors import NotFound
 
 __all__ = ["Seal"]
 
+_KEPT = 4096
+"""Refs, and handles, that are remembered with what they stand for."""
+
 _MAC_BYTES = 12
 """96 bits: forging one means guessing it against a server that answers `not_found` each time."""
 
@@ -27,26 +30,22 @@ class Seal:
         principal: Who the refs are minted for.
     """
 
-    __slots__ = ("_base", "_cache")
+    __slots__ = ("_base", "_opened", "_sealed")
 
     def __init__(self, key: bytes, server: str, principal: str) -> None:
-        self._base = hmac.new(key, digestmod=hashlib.sha256)
-        for text in (server, principal):
-            encoded = text.encode()
-            self._base.update(len(encoded).to_bytes(4, "big") + encoded)
-        self._cache: dict[tuple[str, str], str] = {}
+        self._base = hmac.new(key, _measured(server) + _measured(principal), hashlib.sha256)
+        self._sealed: dict[tuple[str, str], str] = {}
+        self._opened: dict[tuple[str, str], str] = {}
 
     def seal(self, kind: str, handle: str, *, volatile: bool = False) -> str:
         """The ref that callers see."""
         if volatile:
             return str(handle)
-        found = self._cache.get((kind, handle))
+        found = self._sealed.get((kind, handle))
         if found is None:
             encoded = handle.encode("utf-8", "surrogatepass")
             found = f"{_text(encoded)}.{self._mac(kind, encoded)}"
-            if len(self._cache) > 4096:
-                self._cache.clear()
-            self._cache[kind, str(handle)] = found
+            _keep(self._sealed, (kind, str(handle)), found)
         return found
 
     def unseal(self, kind: str, ref: str, *, volatile: bool = False) -> str:
@@ -57,6 +56,9 @@ class Seal:
         """
         if volatile:
             return ref
+        known = self._opened.get((kind, ref))
+        if known is not None:
+            return known
         text, _, mac = ref.rpartition(".")
         try:
             encoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -65,13 +67,25 @@ class Seal:
             raise _foreign(kind, ref) from None
         if not handle or _text(encoded) != text or not hmac.compare_digest(self._mac(kind, encoded), mac):
             raise _foreign(kind, ref)
+        _keep(self._opened, (kind, str(ref)), handle)
         return handle
 
     def _mac(self, kind: str, handle: bytes) -> str:
         code = self._base.copy()
-        encoded = kind.encode()
-        code.update(len(encoded).to_bytes(4, "big") + encoded + handle)
+        code.update(_measured(kind) + handle)
         return _text(code.digest()[:_MAC_BYTES])
+
+
+def _measured(text: str) -> bytes:
+    """A text with its length in front, so that several can't run together."""
+    encoded = text.encode()
+    return len(encoded).to_bytes(4, "big") + encoded
+
+
+def _keep(cache: dict[tuple[str, str], str], name: tuple[str, str], value: str) -> None:
+    if len(cache) >= _KEPT:
+        cache.clear()
+    cache[name] = value
 
 
 def _text(value: bytes) -> str:

@@ -259,7 +259,10 @@ class Runtime:
         if acting is not None:
             acting.began()
         try:
-            with anyio.move_on_after(limit / 1000 if limit else None):
+            if not limit:
+                result = await bound.provider.invoke(call.part, arguments)
+                return call.outcome or self._outcome(call, result)
+            with anyio.move_on_after(limit / 1000):
                 result = await bound.provider.invoke(call.part, arguments)
                 return call.outcome or self._outcome(call, result)
         finally:

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from hotplug.errors import InvalidArgument, StoreError
 from hotplug.store.protocols import EventPage
 
-__all__ = ["Place", "append", "cursor_at", "ensure", "locate", "names", "page"]
+__all__ = ["Names", "Place", "append", "cursor_at", "ensure", "locate", "names", "page", "telling_of"]
 
 _CURSOR: Final = re.compile(r"([0-9a-f]{16})-([0-9a-f]{12})")
 
@@ -37,16 +37,40 @@ def cursor_at(tag: str, seq: int) -> str:
     return f"{tag}-{seq:012x}"
 
 
-def names(event: Mapping[str, Any]) -> tuple[bytes, str]:
-    """An event's id, as bytes, and type.
+class Names(NamedTuple):
+    """What an event goes by: its id, its type, and what it tells of, where it says that."""
+
+    id: bytes
+    type: str
+    happening: bytes | None
+
+
+def names(event: Mapping[str, Any]) -> Names:
+    """An event's names.
 
     Raises:
-        StoreError: One of them is missing or not a string.
+        StoreError: Id or type is missing, or one of the three is not a string.
     """
-    name, kind = event.get("id"), event.get("type")
+    name, kind, happening = event.get("id"), event.get("type"), event.get("happening")
     if not isinstance(name, str) or not isinstance(kind, str):
         raise StoreError(f"an event needs `id` and `type`, both strings; this one has {name!r} and {kind!r}")
-    return name.encode("utf-8", "surrogatepass"), kind
+    if happening is not None and not isinstance(happening, str):
+        raise StoreError(f"an event's `happening` is a string, if it has one; this one has {happening!r}")
+    return Names(_bytes(name), kind, None if happening is None else _bytes(happening))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def telling_of(connection: sqlite3.Connection, stream: str, happening: str) -> tuple[dict[str, Any], ...]:
+    """The events of a stream that tell of a happening, oldest first."""
+    rows = connection.execute(
+        "SELECT e.body FROM store_event e JOIN store_stream s ON s.id = e.stream "
+        "WHERE s.name = ? AND e.happening = ? ORDER BY e.seq",
+        (stream, _bytes(happening)),
+    )
+    return tuple(json.loads(body) for (body,) in rows)
 
 
 def ensure(connection: sqlite3.Connection, stream: str) -> None:
@@ -57,24 +81,27 @@ def ensure(connection: sqlite3.Connection, stream: str) -> None:
     )
 
 
-def append(
-    connection: sqlite3.Connection, stream: str, name: bytes, kind: str, body: str, now: float
-) -> tuple[str, bool]:
-    """Append an event, JSON, unless its id is there; the cursor after it, and whether it is new."""
+def append(connection: sqlite3.Connection, stream: str, named: Names, body: str, now: float) -> tuple[str, bool]:
+    """Append an event, JSON, unless it or its happening is there; the cursor after it, and whether it is new."""
     place = locate(connection, stream, None)
     if place is None:
         ensure(connection, stream)
         place = locate(connection, stream, None)
         assert place is not None
     kept = connection.execute(
-        "SELECT seq FROM store_event WHERE stream = ? AND event_id = ?", (place.stream, name)
+        "SELECT seq FROM store_event WHERE stream = ? AND event_id = ?", (place.stream, named.id)
     ).fetchone()
+    if kept is None and named.happening is not None:
+        kept = connection.execute(
+            "SELECT seq FROM store_event WHERE stream = ? AND happening = ? AND type = ?",
+            (place.stream, named.happening, named.type),
+        ).fetchone()
     if kept is not None:
         return cursor_at(place.tag, kept[0]), False
     seq = place.last + 1
     connection.execute(
-        "INSERT INTO store_event (stream, seq, event_id, type, stored, body) VALUES (?, ?, ?, ?, ?, ?)",
-        (place.stream, seq, name, kind, now, body),
+        "INSERT INTO store_event (stream, seq, event_id, type, stored, body, happening) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (place.stream, seq, named.id, named.type, now, body, named.happening),
     )
     connection.execute("UPDATE store_stream SET last = ? WHERE id = ?", (seq, place.stream))
     return cursor_at(place.tag, seq), True
@@ -119,4 +146,9 @@ def page(connection: sqlite3.Connection, place: Place, limit: int, types: Collec
             (place.stream, place.seq, json.dumps(sorted(types)), limit),
         ).fetchall()
     reached: int = rows[-1][0] if len(rows) == limit else place.last
-    return EventPage(tuple(json.loads(body) for _, body in rows), cursor_at(place.tag, reached), place.missed)
+    return EventPage(
+        tuple(json.loads(body) for _, body in rows),
+        cursor_at(place.tag, reached),
+        place.missed,
+        tuple(cursor_at(place.tag, seq) for seq, _ in rows),
+    )

@@ -119,11 +119,13 @@ class EventPage:
         events: As they were appended.
         cursor: Goes on after them, and after those that `types` left out.
         missed: Events after the cursor that was asked for may be gone. What is still there is in the page.
+        cursors: For each of the events, the one that goes on after it.
     """
 
     events: tuple[dict[str, Any], ...]
     cursor: str
     missed: bool
+    cursors: tuple[str, ...] = field(default=(), compare=False)
 
 
 _DAY = timedelta(hours=24)
@@ -230,11 +232,19 @@ class Store(Protocol):
         ...
 
     async def append_event(self, stream: str, event: Mapping[str, Any]) -> str:
-        """Append to a stream and answer the cursor after it. An event whose `id` is there already is not stored again.
+        """Append to a stream and answer the cursor after it.
+
+        An event whose `id` is there already is not stored again, nor is one whose `type` and `happening` (a string, if
+        it has one) are: the cursor is then that of the one that is there. Events of other types about the same
+        happening are stored, because who listens to one type only has to be told too; `events_of` finds them.
 
         Raises:
-            StoreError: The event has no `id` or `type` that are strings, or is not JSON.
+            StoreError: The event has no `id` or `type` that are strings, a `happening` that is none, or is not JSON.
         """
+        ...
+
+    async def events_of(self, stream: str, happening: str) -> tuple[dict[str, Any], ...]:
+        """The events of a stream that tell of a happening, as far as they are kept, oldest first; one a type."""
         ...
 
     async def events_after(

@@ -80,6 +80,13 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) STRICT, WITHOUT ROWID
         """,
     ),
+    (
+        "ALTER TABLE store_event ADD COLUMN happening BLOB",
+        """
+        CREATE UNIQUE INDEX store_event_happening ON store_event (stream, happening, type)
+            WHERE happening IS NOT NULL
+        """,
+    ),
 )
 """Statements by version. An outcome is NULL while its record is pending; an empty `owner` was let go."""
 

@@ -330,12 +330,16 @@ class SqliteStore:
 
     async def append_event(self, stream: str, event: Mapping[str, Any]) -> str:
         """See `Store.append_event`."""
-        name, kind = events.names(event)
+        named = events.names(event)
         body = as_json(event, "the event")
-        cursor, new = await self._write(lambda c: events.append(c, stream, name, kind, body, self._clock()))
+        cursor, new = await self._write(lambda c: events.append(c, stream, named, body, self._clock()))
         if new:
             self._bells.ring(("stream", stream))
         return cursor
+
+    async def events_of(self, stream: str, happening: str) -> tuple[dict[str, Any], ...]:
+        """See `Store.events_of`."""
+        return await self._soon(lambda c: events.telling_of(c, stream, happening), write=False)
 
     async def events_after(
         self, stream: str, cursor: str | None = None, *, limit: int = 100, types: Collection[str] | None = None
@@ -447,9 +451,9 @@ class SqliteStore:
     def append_event_in(self, connection: sqlite3.Connection, stream: str, event: Mapping[str, Any]) -> str:
         """See `CoCommitting.append_event_in`."""
         self._check_shared(connection)
-        name, kind = events.names(event)
+        named = events.names(event)
         with as_store_errors(self._path):
-            cursor, _ = events.append(connection, stream, name, kind, as_json(event, "the event"), self._clock())
+            cursor, _ = events.append(connection, stream, named, as_json(event, "the event"), self._clock())
         self._ring_later(connection, ("stream", stream))
         return cursor
 

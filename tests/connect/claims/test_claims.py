@@ -325,7 +325,7 @@ async def test_an_operation_of_unknown_outcome_leaves_a_claim_unknown_and_never_
         async with watched.claim("it is stored once", CREATED, within="100ms", quiet="20ms") as claim:
             claims.append(claim)
             with monkeypatch.context() as patched:
-                patched.setattr(type(watched._caller), "_call_wire", lost)  # pyright: ignore[reportPrivateUsage]
+                patched.setattr(type(watched._caller), "_send", lost)  # pyright: ignore[reportPrivateUsage]
                 await watched.create(
                     calendar=found.calendars[0].calendar, title="x", start="2026-10-26T13:00:00Z", duration="PT1H"
                 )

@@ -123,6 +123,10 @@ class EventRecord(Model):
     action_id: str | None = None
     instance: str
     epoch: str | None = None
+    happening: str | None = None
+    """What it tells of: events with the same one, of whatever kind, tell of the same happening."""
+    cursor: str | None = None
+    """Goes on after this event."""
 
 
 class Events(Model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ from hotplug.projection.calendar import (
     in_four_digits,
     lies_in,
     moved,
+    not_kept,
     refuse_series,
     require_kept,
     same_revision,
@@ -32,6 +33,7 @@ from hotplug.projection.calendar import (
     time_of,
     written_time,
 )
+from hotplug.projection.rereading import reread
 from hotplug.projection.runtime import ProjectedProvider
 
 __all__ = ["AgentsCalendar"]
@@ -86,7 +88,7 @@ class AgentsCalendar:
     async def update(self, given: Fields) -> Fields:
         """A change of an event; exact where the event is as we wrote it, else refused with what may be lost."""
         changes = cleaned(given["changes"])
-        event = await self._read(given["event"])
+        event = await self._read(given["event"], given.get("revision"))
         self._check_revision(given, event)
         unknown = event.get("unknown", ())
         cleared = [name for name in clears(given, changes) if event.get(name) or name in unknown]
@@ -123,7 +125,7 @@ class AgentsCalendar:
 
     async def delete(self, given: Fields) -> Fields:
         """An event removed, if it is still what was read."""
-        event = await self._read(given["event"])
+        event = await self._read(given["event"], given.get("revision"))
         self._check_revision(given, event)
         refuse_series(given, event, "deleted")
         await self._act("calendar_delete", {"href": given["event"], "etag": event["revision"]}, "the deletion")
@@ -145,16 +147,20 @@ class AgentsCalendar:
         except NotFound:
             # It says of a calendar that it isn't there, too, where it may not see any; listing them says so.
             await calendars_of(self._provider)
-            raise
+            if "href" not in arguments:
+                raise
+            # It was read a moment ago: what still shows it by now says that the refusal was of a version.
+            now = await self._shown(arguments["href"], "UTC", _other_than(arguments["etag"]), sure=True)
+            raise _conflict(now, arguments["etag"]) from None
         except Conflict:
             if "href" not in arguments:
                 raise
-            now = await self._get(arguments["href"], "UTC")
-            raise Conflict(
-                "the event was changed in between",
-                hint="read it again, then decide",
-                details={"revision": now["etag"]},
-            ) from None
+            try:
+                now = await self._shown(arguments["href"], "UTC", _other_than(arguments["etag"]), sure=True)
+            except ConnectionFailed:
+                # It was refused for its version; that it can't be read now changes nothing about that.
+                now = {}
+            raise _conflict(now, arguments["etag"]) from None
         except (Unavailable, Internal) as error:
             if _NOT_SENT.search(str(error.details.get("upstream", ""))):
                 raise
@@ -163,20 +169,31 @@ class AgentsCalendar:
     async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields) -> Fields:
         """Compare what was written with what was asked; it is ours for as long as its etag stays."""
         etag = str(made.get("etag") or "")
-        await self._ours.remember(handle, {"etag": etag})
+        await self._ours.remember(handle, {"etag": etag, "start": asked["start"], "end": asked["end"]})
         try:
-            seen = await self._get(handle, "UTC")
+            seen = await self._shown(handle, "UTC", _at(etag or None), sure=True)
         except ConnectionFailed as error:
             raise doubted(error, "the event was written, but can't be read back, so its content") from None
         event = _event(seen, _folder(seen), ours=True, floating=False)
+        if etag not in ("", seen["etag"]) and not_kept(asked, event):
+            raise Conflict(
+                f"the event was written as revision {etag}, and is shown as {seen['etag']} with another content",
+                hint="it was changed since, or the server still shows an old one: read it again, then decide",
+                details={"revision": seen["etag"], "written": etag, "state": "done"},
+            )
         require_kept(asked, event, accept=accepted(given), server=_SERVER)
         return {"event": handle, "revision": etag or seen["etag"]}
 
-    async def _read(self, handle: str) -> Fields:
+    async def _read(self, handle: str, revision: str | None = None) -> Fields:
+        """An event; where it isn't shown at the revision that a call is based on, or we wrote, looked up once more."""
+        fact = await self._ours.recall(handle)
+        wanted = revision or (fact or {}).get("etag")
         for _ in range(_READS_AT_ONCE):
-            one = await self._get(handle, "UTC")
+            one = await self._shown(handle, "UTC", _at(wanted), sure=wanted is not None)
             ours = await self._is_ours(handle, one)
-            other = None if ours or one.get("all_day") else await self._get(handle, _FAR_ZONE)
+            other = None
+            if not ours and not one.get("all_day"):
+                other = await self._shown(handle, _FAR_ZONE, _at(one["etag"]), sure=True)
             if other is None or other["etag"] == one["etag"]:
                 break
         else:
@@ -190,6 +207,33 @@ class AgentsCalendar:
         else:
             event["recurring"] = recurring
         return event
+
+    async def _shown(self, handle: str, zone: str, good: Callable[[Fields], bool], *, sure: bool) -> Fields:
+        """An event as it is got, or where that isn't good, as it is listed.
+
+        Args:
+            sure: It was there a moment ago, so that one answer without it isn't believed.
+        """
+        if not sure:
+            return await self._get(handle, zone)
+        return await reread(lambda: self._get(handle, zone), lambda: self._found(handle, zone), good=good)
+
+    async def _found(self, handle: str, zone: str) -> Fields | None:
+        """An event in the list of its calendar, where it lay when we wrote it, else anywhere."""
+        folder = handle.rpartition("/")[0] + "/"
+        calendar = next((one for one in await calendars_of(self._provider) if _path(one) == folder), None)
+        if calendar is None:
+            return None
+        fact = await self._ours.recall(handle)
+        ranges = [(_EARLIEST, FOREVER)]
+        if fact is not None and "start" in fact:
+            near = around({"from": _instant(fact["start"]), "to": second_after(_instant(fact["end"]))})
+            ranges.insert(0, (max(near["from"], _EARLIEST), near["to"]))
+        for start, end in ranges:
+            for item in await self._list(calendar, start, end, zone):
+                if _path(item["href"]) == handle:
+                    return item
+        return None
 
     async def _get(self, handle: str, zone: str) -> Fields:
         found = cast("Fields", await self._provider.ask("calendar_get", {"href": handle, "timezone": zone}))
@@ -249,6 +293,25 @@ class AgentsCalendar:
                 event["unknown"] = [*event["unknown"], "recurring"]
             found.append((event, handle not in outside))
         return found
+
+
+def _at(etag: str | None) -> Callable[[Fields], bool]:
+    """Whether an event is at a revision; at any where there is none."""
+    return lambda one: etag is None or one["etag"] == etag
+
+
+def _other_than(etag: str) -> Callable[[Fields], bool]:
+    return lambda one: one["etag"] != etag
+
+
+def _conflict(now: Mapping[str, Any], sent: str) -> Conflict:
+    """What is said where the server refused a change for its version; the current one, where it is shown."""
+    current = now.get("etag")
+    return Conflict(
+        "the event was changed in between",
+        hint="read it again, then decide",
+        details={"revision": current} if current not in (None, sent) else {},
+    )
 
 
 def _event(raw: Mapping[str, Any], calendar: str, *, ours: bool, floating: bool) -> Fields:

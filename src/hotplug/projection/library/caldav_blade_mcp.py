@@ -66,6 +66,18 @@ class CaldavBlade(InPlaceCalendar):
         asked = {"event_uid": handle["uid"], "calendar": handle["calendar"]}
         return parse(await self.provider.ask("cal_event", asked, codec=None), handle["uid"], expected)
 
+    async def again(self, handle: Fields, expected: Mapping[str, Any] | None, start: str, end: str) -> Seen | None:
+        # Lists show no texts and no dates: one that has it says that it is there, and it is read by itself once more.
+        _, uids = await self._listed(handle["calendar"], start, end)
+        if handle["uid"] not in uids:
+            return None
+        try:
+            return await self.read(handle, expected)
+        except NotFound as error:
+            raise Unavailable(
+                "caldav-blade lists the event and doesn't show it", hint="read it again later", details=error.details
+            ) from error
+
     async def within(self, calendar: str, start: str, end: str) -> Sequence[tuple[str, Seen]]:
         uids = list(dict.fromkeys((await self._listed(calendar, start, end))[1]))
         if len(uids) > _MAX_FOUND:
