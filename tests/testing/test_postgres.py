@@ -1,7 +1,10 @@
 """The database server for tests: the real PostgreSQL."""
 
 import importlib
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -24,15 +27,17 @@ async def refused(url: str) -> bool:
     return False
 
 
-def open_to_all(folder: Path) -> None:
-    """Where we are root, the server runs as somebody else."""
-    for each in (folder, *folder.parents[:2]):
-        each.chmod(0o755)
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that others may enter: where we are root, the server runs as somebody else. Those of pytest are ours."""
+    made = Path(tempfile.mkdtemp(prefix="hotplug-test-", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
 
 
-async def test_it_runs_keeps_rows_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    open_to_all(tmp_path)
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+async def test_it_runs_keeps_rows_and_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
     async with postgres(database="shop") as server:
         await server.execute("create table orders (id integer primary key)")
         await server.execute("insert into orders values (%(id)s)", {"id": 42})
@@ -41,7 +46,7 @@ async def test_it_runs_keeps_rows_and_leaves_nothing(tmp_path: Path, monkeypatch
         assert await refused(server.url.replace(server.password, "wrong"))
         url = server.url
     assert await refused(url)
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 async def test_nothing_is_left_when_the_block_is_cancelled() -> None:
@@ -55,7 +60,7 @@ async def test_nothing_is_left_when_the_block_is_cancelled() -> None:
     assert await refused(url)
 
 
-async def test_it_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
+async def test_it_ends_with_a_program_that_is_killed(folder: Path) -> None:
     program = (
         "import anyio\nfrom hotplug.testing.postgres import postgres\n"
         "async def main():\n"
@@ -64,10 +69,9 @@ async def test_it_ends_with_a_program_that_is_killed(tmp_path: Path) -> None:
         "        await anyio.sleep_forever()\n"
         "anyio.run(main)\n"
     )
-    open_to_all(tmp_path)
     source = str(Path(str(module.__file__)).parents[2])
     process = await anyio.open_process(
-        [sys.executable, "-c", program], env={"PYTHONPATH": source, "PATH": "/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+        [sys.executable, "-c", program], env={"PYTHONPATH": source, "PATH": "/usr/bin:/bin", "TMPDIR": str(folder)}
     )
     assert process.stdout is not None
     url = (await process.stdout.receive()).decode().strip()
