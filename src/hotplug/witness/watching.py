@@ -255,7 +255,7 @@ class Watching(Looking):
         del session
         if not isinstance(error, CannotLook):
             error = CannotLook(f"no answer within {self.timeout:g} s", remedy="give it more time with timeout=")
-        detail = f"{self.locator} could not be looked at {when}: {error.detail}"
+        detail = f"{self.locator} could not be seen {when}: {error.detail}"
         return tuple(spot(error.kind, channel.id, detail, error.remedy) for channel in self.channels())
 
     def _session(self, window: Window) -> Session:
