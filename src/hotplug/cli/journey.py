@@ -139,9 +139,9 @@ def exit_code(report: JourneyReport, *, unwitnessed: bool = False) -> int:
     if any(one.error for one in report.backends):
         failed = any(cell.status == "failed" for one in report.backends for cell in one.cells)
         return Exit.NO if failed else Exit.INCOMPLETE
-    if report.same != len(report.backends):
+    if report.failed or report.same != len(report.backends):
         return Exit.NO
-    return Exit.INCOMPLETE if report.undecided and not unwitnessed and not report.failed else Exit.YES
+    return Exit.INCOMPLETE if report.undecided and not unwitnessed else Exit.YES
 
 
 async def _check(out: Output, document: Journey, named: tuple[Named, ...]) -> tuple[JourneyCheck, list[Any]]:
