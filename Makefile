@@ -7,7 +7,7 @@ export PYTHON
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-verdicts lock clean
+.PHONY: help setup demo test check format bench bench-verdicts mutation lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -43,9 +43,15 @@ bench-verdicts: ## Judge planted defects: Hotplug's verdict, a tool's own flag, 
 	@tools/setup dev
 	@PYTHONPATH=src python -m benchmarks.verdicts $(if $(JSON),--json "$(JSON)") $(if $(DOC),--doc "$(DOC)") $(ARGS)
 
+mutation: ## Change what decides, a place at a time, and see whether the tests notice (minutes)
+	@tools/setup dev
+	@rm -rf mutants
+	@PYTHONPATH=src mutmut run --max-children $$(nproc) $(ARGS)
+	@PYTHONPATH=src mutmut results
+
 lock: ## Write requirements/*.txt anew from pyproject.toml
 	@tools/setup dev
 	@ARGS="$(ARGS)" tools/lock
 
 clean: ## Remove .venv and what tools left behind
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist mutants

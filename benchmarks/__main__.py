@@ -18,7 +18,7 @@ import anyio
 from benchmarks.measure import Counts, Row
 
 SCHEMA = "hotplug.bench/1"
-GROUPS = ("native", "client", "projected", "real", "start", "documents")
+GROUPS = ("native", "client", "projected", "real", "start", "documents", "evidence")
 
 
 def main() -> int:
@@ -72,6 +72,10 @@ def _measured(group: str, counts: Counts) -> list[Row]:
         from benchmarks.documents import measure_documents
 
         return measure_documents(counts)
+    if group == "evidence":
+        from benchmarks.evidence import measure_evidence
+
+        return measure_evidence(counts)
     from benchmarks import native, projected
 
     # Making an MCPServer sets up logging for the process, and then every HTTP request is a line between ours.

@@ -290,3 +290,23 @@ def test_an_empty_run_is_a_page(run: Run) -> None:
     document = run_document() | {name: [] for name in lists}
     assert "Nothing was claimed." in page_of(run, document)
     assert "0 claims" in run("run", "show", "run.json").out
+
+
+def test_what_was_seen_at_one_moment_is_one_dot_with_its_number(run: Run) -> None:
+    document = run_document()
+    for item in document["evidence"][2:4]:
+        item["observation"]["at"] = 20_200
+    assert ">×2</text>" in page_of(run, document)
+
+
+def test_a_long_run_is_a_page(run: Run) -> None:
+    document = run_document()
+    first = document["evidence"][2]
+    more = [
+        {**first, "observation": {**first["observation"], "id": f"more-{n}", "at": 20_000 + n}} for n in range(2_000)
+    ]
+    document["evidence"] += more
+    document["verdicts"][1]["evidence"] += [one["observation"]["id"] for one in more]
+    text = page_of(run, document)
+    assert text.count("<circle") < 500
+    assert "more-1999" in text

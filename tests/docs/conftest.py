@@ -202,9 +202,11 @@ class Pages:
 
 PAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "test_building_a_server_goes_as_the_guide_says": ("docs/guides/build-a-server.md", {}),
+    "test_writing_a_journey_goes_as_the_guide_says": ("docs/guides/journeys.md", {}),
     "test_wrapping_a_server_goes_as_the_guide_says": ("docs/guides/wrap-a-server.md", {}),
     "test_answering_an_invitation_goes_as_the_guide_says": ("docs/guides/native-calendars.md", {}),
     "test_watching_goes_as_the_guide_says": ("docs/guides/witnesses.md", {}),
+    "test_claiming_goes_as_the_guide_says": ("docs/guides/evidence.md", {}),
     "test_what_the_readme_says_to_run_runs": (
         "README.md",
         {"make demo": "test_demo.py runs what it runs", "make test": "runs this"},

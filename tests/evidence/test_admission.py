@@ -138,6 +138,14 @@ def test_an_observation_is_worth_less_than_its_channel_and_never_more(
     assert GRADES.index(item.grade) == max(map(GRADES.index, (grade, claimed_grade)))
 
 
+def test_an_observation_that_only_shows_a_dispatch_is_presence() -> None:
+    def worth(one: Observation) -> Any:
+        return ("independent", "presence" if one.value == "one way" else "consequence")
+
+    found = admitted(observation("a", value="one way"), observation("b"), worth=worth)
+    assert [item.grade for item in found.evidence] == ["presence", "consequence"]
+
+
 OBSERVATIONS = st.lists(
     st.builds(
         observation,

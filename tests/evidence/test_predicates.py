@@ -205,6 +205,17 @@ def test_a_match_selects_by_channel_summary_and_part_of_the_value(match: Any, se
     assert reading({"kind": "absent", "match": match}).evaluate(iter(seen)) is not bool(selected)
 
 
+def test_a_missing_value_contains_nothing() -> None:
+    for part in ("X", "None", "null"):
+        found = reading({"kind": "present", "match": {**MATCH, "valueContains": part}})
+        assert found.evaluate([observation()]) is False
+
+
+def test_names_of_here_are_unknown_members_in_a_predicate() -> None:
+    found = reading({"kind": "present", "match": {**MATCH, "value_contains": "x"}})
+    assert found.evaluate(orders(1)) is True
+
+
 def test_a_match_made_here_needs_its_summary_too() -> None:
     assert Match(channel="net", summary="s", value_contains="v").document() == {
         "channel": "net",
@@ -213,7 +224,7 @@ def test_a_match_made_here_needs_its_summary_too() -> None:
     }
     with pytest.raises(EvidenceError, match="valueContains without summary"):
         Match.read({"channel": "net", "valueContains": "v"})
-    with pytest.raises(EvidenceError, match="null"):
+    with pytest.raises(EvidenceError, match=r"^\$\.summary: is null: leave it out$"):
         Match.read({"channel": "net", "summary": None})
 
 

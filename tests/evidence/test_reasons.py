@@ -139,6 +139,11 @@ NOT_ENUMERATED = "coverage was not enumerated: what could not be seen is not kno
             ["independent evidence of the consequence: net: paid"],
         ),
         (
+            {"evidence": (evidence(), evidence())},
+            "proved",
+            ["independent evidence of the consequence: net: POST /orders 201 and 1 more"],
+        ),
+        (
             {"evidence": (evidence(), evidence(), evidence())},
             "proved",
             ["independent evidence of the consequence: net: POST /orders 201 and 2 more"],

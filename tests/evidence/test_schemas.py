@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from jsonschema import Draft202012Validator
 from hotplug.evidence import schema_of, schemas
 
 FOLDER = Path(__file__).parents[2] / "schemas" / "evidence"
-THIRTY = set(
-    "subject-ref fixture-ref reversal invalidation channel-descriptor intent claim assertion predicate match "
-    "constraint constraint-violation capability handle action action-receipt window observation provenance evidence "
-    "blind-spot coverage anomaly verdict-record flow invoke repair belief implementation verification-run".split()  # noqa: SIM905
+THIRTY = re.findall(
+    r"\S+",
+    """
+    subject-ref fixture-ref reversal invalidation channel-descriptor intent claim assertion predicate match constraint
+    constraint-violation capability handle action action-receipt window observation provenance evidence blind-spot
+    coverage anomaly verdict-record flow invoke repair belief implementation verification-run
+    """,
 )
 
 

@@ -10,15 +10,19 @@ import anyio
 import jsonschema
 import pytest
 from mcp import Client
+from tests.conform.liars import ACTS, NeverDeletes, NeverStores, journey, served
 
 from hotplug import connect
 from hotplug.catalog import Calendar
 from hotplug.catalog.connection import Connection
-from hotplug.connect import McpSession
+from hotplug.conform.journey import play
+from hotplug.connect import McpSession, link_of
 from hotplug.errors import ConnectionFailed, NotFound
 from hotplug.profile.schema import error_or, subschemas
 from hotplug.serve import attach, build
+from hotplug.servers.calendar.server import FolderCalendar
 from hotplug.store import memory
+from hotplug.witness import CalendarFolder
 
 from ..serve.proxy import through_a_proxy  # noqa: TID252  # tests are no package
 from ..serve.shop import MyShop, Shelf, Shop  # noqa: TID252
@@ -146,6 +150,41 @@ async def test_fr25_events_of_a_calendar_are_replayed_from_a_cursor_over_a_resta
                 if len(seen) == 4:
                     break
         assert seen == [("created", False), ("created", False), ("created", True), ("deleted", True)]
+
+
+async def test_fr40_a_deletion_is_failed_where_the_listing_still_has_it_and_unknown_where_the_listing_fails(
+    tmp_path: Path,
+) -> None:
+    document = journey("find", "create", "delete")
+    for root, listing, status, verdict in (
+        ("kept", "kept", "failed", ("no", "assertion-failed")),
+        ("unread", "nowhere", "passed", ("unknown", "coverage-impeached")),
+    ):
+        witness = CalendarFolder(tmp_path / listing)
+        async with memory() as store, served(NeverDeletes(tmp_path / root), store) as calendar:
+            outcome = await play(document, link_of(calendar), name="it", via="native", witness=witness)
+        cell = outcome.cells[-1]
+        assert cell.step == "delete"
+        assert cell.status == status
+        assert [(one.verdict, one.ground) for one in cell.claims] == [verdict]
+
+
+async def test_fr37_what_was_accepted_is_verified_by_an_expectation_that_was_false_before(tmp_path: Path) -> None:
+    there: dict[str, Any] = {"that": "there is one", "by": "witness", "state": "calendar.event.count = 1"}
+    step = {**ACTS["create"], "claims": [{**there, "at_least": 1}], "within": "400ms"}
+    root = tmp_path / "calendars"
+    async with memory() as store, served(NeverStores(root), store) as calendar:
+        link = link_of(calendar)
+        idle = await play(journey("find", step), link, name="it", via="native", witness=CalendarFolder(root))
+    assert idle.cells[-1].status == "failed"
+    assert [one.verdict for one in idle.cells[-1].claims] == ["no"]
+    async with memory() as store, served(FolderCalendar(root), store) as calendar:
+        link = link_of(calendar)
+        first = await play(journey("find", step), link, name="it", via="native", witness=CalendarFolder(root))
+        touch = {"name": "look", "do": "calendar.calendars", "claims": step["claims"], "within": "400ms"}
+        held = await play(journey(touch), link, name="it", via="native", witness=CalendarFolder(root))
+    assert [(one.verdict, one.ground) for one in first.cells[-1].claims] == [("yes", "proved")]
+    assert [(one.verdict, one.ground) for one in held.cells[-1].claims] == [("unknown", "already-true")]
 
 
 @pytest.mark.parametrize("how", ["closed", "frozen"])

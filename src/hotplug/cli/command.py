@@ -52,10 +52,10 @@ class Noun(typer.core.TyperGroup):
         return super().parse_args(ctx, args)
 
 
-def group(about: str) -> typer.Typer:
+def group(about: str, *, cls: type[Noun] = Noun) -> typer.Typer:
     """The Typer application of a command's module; `about` is what its help says first."""
     return typer.Typer(
-        cls=Noun,
+        cls=cls,
         help=about,
         suggest_commands=False,
         add_completion=False,

@@ -12,6 +12,7 @@ import anyio
 import typer
 
 from hotplug.cli.command import command, group
+from hotplug.cli.failure import Exit
 from hotplug.cli.output import Output
 from hotplug.cli.version import version
 
@@ -65,7 +66,9 @@ def demo(
     )
     code = exit_code(report)
     # The demo is about honesty: a backend that refuses what it can't do is a success of it, a failure is not.
-    return 0 if not report.failed and report.same >= len(report.backends) - 1 else code or 1
+    if report.failed or report.same < len(report.backends) - 1:
+        return code or Exit.NO
+    return Exit.INCOMPLETE if report.undecided else Exit.YES
 
 
 async def _run(out: Output, journey: Journey, only: list[str] | None) -> JourneyReport:

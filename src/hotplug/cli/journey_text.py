@@ -1,15 +1,16 @@
-"""The table of a journey: steps × backends, as text."""
+"""A journey as text: the tables steps × backends and claims × backends, and what a check found."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 
-from hotplug.conform.journey import BackendOutcome, Cell, JourneyReport
+from hotplug.conform.journey import BackendCheck, BackendOutcome, Cell, JourneyCheck, JourneyReport
 
-__all__ = ["cell_text", "report_text"]
+__all__ = ["cell_text", "check_text", "report_text"]
 
 _MARKS = {"passed": "✓", "refused": "⊘", "failed": "✗", "absent": "–"}
+_VERDICTS = {"yes": "✓", "no": "✗", "unknown": "?", "no-fault": "–", "held": "✓", "violated": "✗", "unchecked": "?"}
 _WIDTH = 100
 _FIRST = 26
 _COLUMN = 13
@@ -45,11 +46,67 @@ def report_text(report: JourneyReport, *, title: str) -> str:
         lines.append(
             f"* may be refused, or needs a facet; the other {len(report.core)} steps are asked of all and compared"
         )
+    lines += _claims(report)
     notes = list(_notes(report))
     if notes:
         lines += ["", *notes]
     lines += ["", report.line]
     return "\n".join(lines)
+
+
+def _claims(report: JourneyReport) -> list[str]:
+    """The table of verdicts with their grounds: what the claims of each step came to, by step and in its order."""
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
+    for step in report.steps:
+        for backend in report.backends:
+            cell = next((cell for cell in backend.cells if cell.step == step), None)
+            for kind, that, text in _verdicts(cell):
+                rows.setdefault((step, kind, that), {})[backend.name] = text
+    if not rows:
+        return []
+    names = [one.name for one in report.backends]
+    table = [["claim: verdict and ground", *names]]
+    table += [[key[2], *(texts.get(name, "–") for name in names)] for key, texts in rows.items()]
+    legend = "✓ seen to be so   ✗ seen not to be so   ? nobody can say   – not played there"
+    return ["", *_table(table, footer=False), "", legend]
+
+
+def _verdicts(cell: Cell | None) -> list[tuple[str, str, str]]:
+    if cell is None:
+        return []
+    found = [("claim", one.that, f"{_VERDICTS[one.verdict]} {one.verdict}: {one.ground}") for one in cell.claims]
+    return found + [("constraint", one.that, f"{_VERDICTS[one.state]} {one.state}") for one in cell.constraints]
+
+
+def check_text(checked: JourneyCheck, *, title: str, refused: bool = False) -> str:
+    """What a check found, a backend after the other.
+
+    Args:
+        refused: It was to be played, and isn't.
+    """
+    lines = [title, ""]
+    for one in checked.backends:
+        lines += _checked(one, len(checked.steps))
+    asked = sorted({step for one in checked.backends for step in one.may_refuse}, key=checked.steps.index)
+    if asked:
+        lines += ["", *_wrapped("may be refused, which only playing shows", ", ".join(asked))]
+    if any(fault.kind == "unobserved-channel" for one in checked.backends for fault in one.faults):
+        lines += ["", "hint: name who looks with --witness NAME=caldav:URL, or play with --unwitnessed"]
+    lines += ["", checked.line + ("; nothing was sent" if refused else "")]
+    return "\n".join(lines)
+
+
+def _checked(one: BackendCheck, steps: int) -> list[str]:
+    if one.error:
+        return _wrapped(f"✗ {one.name}", one.error)
+    count = f"{steps - len(one.absent)} of {steps} steps" if one.absent else f"all {steps} steps"
+    head = f"✓ {one.name}: {count}" if one.portable else f"✗ {one.name}: {len(one.faults)} missing"
+    lines = [head]
+    if one.absent:
+        lines += _wrapped("    – not offered, so left out there", ", ".join(one.absent))
+    for fault in one.faults:
+        lines += textwrap.wrap(f"    ✗ {fault.step}: {fault} [{fault.kind}]", _WIDTH, subsequent_indent="        ")
+    return lines
 
 
 def _cell(backend: BackendOutcome, step: str) -> str:
@@ -65,7 +122,7 @@ def _witnessed(backend: BackendOutcome) -> str:
     return f"✓ {len(seen)} right" if all(seen) else f"✗ {len(seen) - sum(seen)} wrong"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+def _table(rows: Sequence[Sequence[str]], *, footer: bool = True) -> list[str]:
     columns = list(zip(*rows, strict=True))
     widths = [_FIRST, *(min(_COLUMN, max(map(len, column))) for column in columns[1:])]
     lines: list[str] = []
@@ -74,7 +131,7 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
         for line in range(max(map(len, cells))):
             texts = [cell[line] if line < len(cell) else "" for cell in cells]
             lines.append("  ".join(f"{text:<{width}}" for text, width in zip(texts, widths, strict=True)).rstrip())
-        if number == 0 or number == len(rows) - 2:
+        if number == 0 or (footer and number == len(rows) - 2):
             lines.append("  ".join("─" * width for width in widths))
     return lines
 
@@ -87,7 +144,20 @@ def _notes(report: JourneyReport) -> list[str]:
         for cell in backend.cells:
             if cell.status in {"refused", "failed"} and cell.message:
                 notes += _wrapped(f"{backend.name}: {cell.step}", cell.message)
+            notes += _open_claims(backend.name, cell)
     return notes
+
+
+def _open_claims(name: str, cell: Cell) -> list[str]:
+    """Why a claim was left open, and what to do next; why one was refuted stands with the failed step."""
+    lines: list[str] = []
+    for one in cell.claims:
+        if one.verdict != "yes":
+            lines += _wrapped(f"{name}: {one.that}: {one.verdict}", " ".join([*one.reasons, one.next_move]))
+    for one in cell.constraints:
+        if one.state == "unchecked" and one.detail:
+            lines += _wrapped(f"{name}: {one.that}: unchecked", one.detail)
+    return lines
 
 
 def _wrapped(head: str, text: str) -> list[str]:

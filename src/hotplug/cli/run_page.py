@@ -33,7 +33,7 @@ _ORDER: Final = ("yes", "no", "unknown", "no-fault", "not judged")
 _SAID: Final = {
     "pass": "Passed",
     "fail": "Failed",
-    "partial": "Partly",
+    "partial": "Partial",
     "unknown": "Unknown",
 }
 _EPOCH: Final = 10**11

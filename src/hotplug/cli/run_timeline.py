@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from hotplug.cli.html import Markup, element
@@ -10,6 +10,7 @@ from hotplug.cli.run_view import Judged
 
 if TYPE_CHECKING:
     from hotplug.evidence.action import Action
+    from hotplug.evidence.observation import Evidence
 
 __all__ = ["timeline"]
 
@@ -17,6 +18,7 @@ _LANE: Final = 38
 """Height of a lane, in pixels: its name, and its line below. Across, all is in percent, so that text never shrinks."""
 _MOST_LANES: Final = 12
 _MOST_DOTS: Final = 400
+_MOST_TOLD: Final = 20
 
 
 def timeline(one: Judged, actions: Iterable[Action]) -> Markup | None:
@@ -52,16 +54,26 @@ def timeline(one: Judged, actions: Iterable[Action]) -> Markup | None:
         drawn.append(element("text", f"{_short(lane)}{note}", x=6, y=y - 12, class_="lane"))
         drawn.append(element("line", x1="0%", x2="100%", y1=y, y2=y, class_=kind.replace(" ", "-")))
         dots = [item for item in one.evidence if item.observation.channel == lane]
-        for item in dots[:_MOST_DOTS]:
-            worth = "independent" if item.independence == "independent" else "derived"
-            title = element("title", item.observation.summary)
-            drawn.append(element("circle", title, cx=x(item.observation.at), cy=y, r=6, class_=worth))
+        drawn += _dots(dots, y, x)
         told.append(f"{lane}: {kind}, {len(dots)} seen")
     ended = f"{window.closed_by or 'still open'} after {length} ms"
     drawn.append(element("text", "opened", x="0%", y=height - 3, class_="time"))
     drawn.append(element("text", ended, x="100%", y=height - 3, class_="time", text_anchor="end"))
     label = f"The window, {ended}. {'; '.join(told)}"
     return element("svg", drawn, width="100%", height=height, role="img", aria_label=label, class_="timeline")
+
+
+def _dots(items: list[Evidence], y: int, x: Callable[[int], str]) -> Iterator[Markup]:
+    """What was seen on a lane; what stands at one place is one dot, with how many there are."""
+    places: dict[tuple[str, str], list[Evidence]] = {}
+    for item in items:
+        worth = "independent" if item.independence == "independent" else "derived"
+        places.setdefault((x(item.observation.at), worth), []).append(item)
+    for (place, worth), there in list(places.items())[:_MOST_DOTS]:
+        title = element("title", "; ".join(item.observation.summary for item in there[:_MOST_TOLD]))
+        yield element("circle", title, cx=place, cy=y, r=6, class_=worth)
+        if len(there) > 1:
+            yield element("text", f"×{len(there)}", x=place, y=y - 12, class_="time", text_anchor="middle")
 
 
 def _short(name: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
+from pydantic.config import JsonDict
 
 from hotplug.evidence.noun import Noun
 from hotplug.evidence.vocabulary import CHANNEL_IDS, GRADES, ChannelId, Grade, Independence, Words
@@ -48,40 +49,35 @@ def _once_each(channels: tuple[ChannelDescriptor, ...]) -> tuple[ChannelDescript
     return channels
 
 
-def _one_at_most(name: str) -> dict[str, object]:
-    return {"contains": {"properties": {"id": {"const": name}}}, "minContains": 0, "maxContains": 1}
-
-
+_EACH_ONCE: Final[JsonDict] = {
+    "$comment": "No channel twice; a schema can say so only of names that it knows.",
+    "allOf": [
+        {"contains": {"properties": {"id": {"const": name}}}, "minContains": 0, "maxContains": 1}
+        for name in CHANNEL_IDS
+    ],
+}
 Declared = Annotated[
     tuple[ChannelDescriptor, ...],
     AfterValidator(_once_each),
-    Field(
-        json_schema_extra={
-            "$comment": "No channel twice; a schema can say so only of names that it knows.",
-            "allOf": [_one_at_most(name) for name in CHANNEL_IDS],  # pyright: ignore[reportArgumentType]
-        }
-    ),
+    Field(json_schema_extra=_EACH_ONCE),
 ]
 """The channels of one declaration; one that is there twice is ambiguous and refused."""
 
 
-def _row(channel: ChannelId, independence: Independence, grade: Grade) -> tuple[ChannelId, ChannelDescriptor]:
-    return channel, ChannelDescriptor(id=channel, independence=independence, grade=grade)
-
-
-CHANNEL_TABLE: Final[Mapping[ChannelId, ChannelDescriptor]] = dict(
-    (
-        _row("ui", "actuation-derived", "presence"),
-        _row("net", "independent", "consequence"),
-        _row("state", "actuation-derived", "consequence"),
-        _row("signal", "actuation-derived", "consequence"),
-        _row("log", "independent", "context"),
-        _row("route", "actuation-derived", "presence"),
-        _row("storage", "actuation-derived", "consequence"),
-        _row("time", "independent", "context"),
-        _row("visual", "actuation-derived", "presence"),
+CHANNEL_TABLE: Final[Mapping[ChannelId, ChannelDescriptor]] = {
+    row.id: row
+    for row in (
+        ChannelDescriptor(id="ui", independence="actuation-derived", grade="presence"),
+        ChannelDescriptor(id="net", independence="independent", grade="consequence"),
+        ChannelDescriptor(id="state", independence="actuation-derived", grade="consequence"),
+        ChannelDescriptor(id="signal", independence="actuation-derived", grade="consequence"),
+        ChannelDescriptor(id="log", independence="independent", grade="context"),
+        ChannelDescriptor(id="route", independence="actuation-derived", grade="presence"),
+        ChannelDescriptor(id="storage", independence="actuation-derived", grade="consequence"),
+        ChannelDescriptor(id="time", independence="independent", grade="context"),
+        ChannelDescriptor(id="visual", independence="actuation-derived", grade="presence"),
     )
-)
+}
 """The most that a realm may claim for each channel. A name of one's own (`x-…`) has no row: its declaration is all."""
 
 

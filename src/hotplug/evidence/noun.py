@@ -96,8 +96,8 @@ class Noun(BaseModel):
         """
         given: dict[str, Any] = {}
         for name, field in type(self).model_fields.items():
-            value: Any = getattr(self, name)
-            if name in self.model_fields_set and (value is not None or name in self._kept):
+            if self.carries(name):
+                value: Any = getattr(self, name)
                 given[field.alias or name] = value if name in self._kept else _written(value, unknown)
         if unknown:
             given |= self.model_extra or {}
@@ -109,7 +109,10 @@ class Noun(BaseModel):
 
     def carries(self, name: str) -> bool:
         """Whether a member (by its name here) was given; an opaque one may be given as null."""
-        return name in self.model_fields_set and (name in self._kept or getattr(self, name) is not None)
+        if getattr(self, name) is not None:
+            return name in self.model_fields_set
+        # An unknown member that is called as ours is here is in `model_fields_set`, too.
+        return name in self._kept and name in self.model_fields_set and name not in (self.model_extra or {})
 
     @classmethod
     def published_schema(cls) -> Schema:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, model_validator
 
 from hotplug.evidence.coverage import Coverage, impeaching_spots
 from hotplug.evidence.intent import Assertion, channels_read
@@ -45,6 +45,15 @@ __all__ = [
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
+def _not_null(value: object) -> object:
+    if value is None:
+        raise ValueError("is null: leave it out")
+    return value
+
+
+_Given = Annotated[Text | None, BeforeValidator(_not_null)]
+
+
 class Match(Noun):
     """Which observations a predicate is about.
 
@@ -55,17 +64,14 @@ class Match(Noun):
     """
 
     channel: ChannelId
-    summary: Text | None = None
-    value_contains: Text | None = None
+    summary: _Given = None
+    value_contains: _Given = None
 
     NULL_IS_ABSENT: ClassVar[bool] = False
     RULES: ClassVar[tuple[Schema, ...]] = ({"dependentRequired": {"valueContains": ["summary"]}},)
 
     @model_validator(mode="after")
     def _contains_needs_summary(self) -> Self:
-        given = [name for name in ("summary", "value_contains") if name in self.model_fields_set]
-        if any(getattr(self, name) is None for name in given):
-            raise ValueError("has a null in it: leave the member out")
         if self.value_contains is not None and self.summary is None:
             raise ValueError("has valueContains without summary: no claim rests on a part of a value alone")
         return self
@@ -226,7 +232,7 @@ def read_predicate(predicate: object) -> Reading | None:
     if not isinstance(predicate, dict):
         return None
     try:
-        shape = _PREDICATE.validate_python(predicate, by_alias=True, by_name=False)
+        shape = _PREDICATE.validate_python(predicate, by_name=False)
     except (ValidationError, RecursionError):
         return None
     select = selector(shape.match)

@@ -86,7 +86,8 @@ def verdict_lines(
     ground = f" ({answer.ground})" if answer.ground else ""
     gaps: Iterable[str] = ()
     if coverage is not None and coverage.blind_spots is None:
-        gaps = ["nobody listed what was out of sight"]
+        # An adjudication says so among its reasons.
+        gaps = [] if any("not enumerated" in one for one in answer.reasons) else ["nobody listed what was out of sight"]
     elif coverage is not None:
         # The gaps that decided are among the reasons already.
         told = impeaching_spots(coverage, channels_read(claim.assertions))

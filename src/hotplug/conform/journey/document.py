@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
-from hotplug.errors import ConfigError
-from hotplug.profile import Model
+from hotplug.conform.journey.claims import StepClaim, StepConstraint
+from hotplug.conform.journey.strict import Strict
+from hotplug.connect.claims.window import seconds_of
+from hotplug.errors import ConfigError, InvalidArgument
 from hotplug.profile.canonical import digest
 from hotplug.profile.versions import Range
 
@@ -18,28 +20,25 @@ __all__ = ["SCHEMA", "Journey", "Needs", "Step", "Undo", "load"]
 SCHEMA: Final = "hotplug.journey/1"
 
 
-class _Strict(Model):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Needs(_Strict):
+class Needs(Strict):
     """What a backend has to offer for a step to be played; where it doesn't, the step is absent, `not_applicable`."""
 
     facet: str | None = None
     part: str | None = None
 
 
-class Undo(_Strict):
+class Undo(Strict):
     """A call that takes back what a step did, once it has been looked at."""
 
     do: str
     with_: dict[str, Any] = Field(default_factory=dict[str, Any], alias="with")
 
 
-class Step(_Strict):
+class Step(Strict):
     """One step: an operation with its arguments, and what has to come of it.
 
-    Strings in `with_` that begin with `=` are JSONata over what earlier steps bound (`=$made.event`).
+    Strings in `with_`, `claims` and `constraints` that begin with `=` are JSONata over what earlier steps bound
+    (`=$made.event`). Claims are written down before the operation is called, so they can't speak of its result.
     """
 
     name: str
@@ -60,14 +59,42 @@ class Step(_Strict):
     """The code of a refusal that is an honest answer here: the journey goes on, and the cell says so."""
     untouched: str | None = None
     """JSONata over `$stored` after such a refusal: has to be true, since nothing may have been done."""
+    claims: Annotated[list[StepClaim] | None, Field(min_length=1)] = None
+    """What is to be seen of it, by which eyes: judged when the step's window has settled."""
+    constraints: Annotated[list[StepConstraint] | None, Field(min_length=1)] = None
+    """What must hold from before the operation until the window has settled, also where the step is refused."""
+    within: str | None = None
+    """How long after the operation a claim may take to come true (`10s`); 5 s by default."""
     undo: Undo | None = None
     needs: Needs | None = None
     repeat: Annotated[
         bool, Field(description="Send the same call again under the same key; it has to change nothing.")
     ] = False
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is played in a window."""
+        return bool(self.claims or self.constraints)
 
-class Journey(_Strict):
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The wire names of the parts that it calls."""
+        return (self.do,) if self.undo is None else (self.do, self.undo.do)
+
+    @model_validator(mode="after")
+    def _within_a_time(self) -> Step:
+        if self.within is None:
+            return self
+        if not self.is_watched:
+            raise ValueError(f"within is {self.within!r}, and the step claims nothing")
+        try:
+            seconds_of(self.within)
+        except InvalidArgument as error:
+            raise ValueError(f"{error.message} ({error.hint})") from None
+        return self
+
+
+class Journey(Strict):
     """A journey: steps in order, played on one backend after the other."""
 
     journey: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]

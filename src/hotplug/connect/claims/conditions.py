@@ -52,6 +52,7 @@ class Selector:
         contains: Texts that the value has to hold, all of them.
         witness: The witness by whose eyes; None for whichever place shows the sense with the most weight.
         only_mine: Only what the actions of this window caused, known by their ids.
+        own: Only what the subject itself shows, even where a witness shows it with more weight.
     """
 
     sense: str
@@ -59,6 +60,7 @@ class Selector:
     contains: tuple[str, ...] = ()
     witness: str | None = None
     only_mine: bool = False
+    own: bool = False
 
     def __post_init__(self) -> None:
         if self.sense not in SENSES and not (self.sense.startswith("x-") and len(self.sense) > 2):
@@ -134,7 +136,7 @@ class Selector:
         return Condition(self, "measure", op, value, tolerance)
 
     def __str__(self) -> str:
-        by = f" by {self.witness}" if self.witness else ""
+        by = f" by {self.witness}" if self.witness else " by the subject" if self.own else ""
         text = f' "{self.summary}"' if self.summary is not None else ""
         held = f" containing {' and '.join(map(repr, self.contains))}" if self.contains else ""
         return f"{self.sense}{text}{held}{by}{' of this window' if self.only_mine else ''}"

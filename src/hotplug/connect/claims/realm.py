@@ -95,14 +95,15 @@ class Realm:
     async def open(self, budget_ms: int) -> None:
         """Ask what is there, and open the window before anything is done."""
         described = await self.link.describe()
-        self._take(described)
+        self.meet(described)
         parts = Connection.definition.parts
         if self.link.spoken.way("connection.window.open") is not None:
             made = await self.link.call_wire(parts["connection.window.open"], {"budgetMs": budget_ms})
             self._opened, self._cursor = str(made["window"]), str(made["cursor"])
         self.link.listeners.append(self._listen)
 
-    def _take(self, described: Mapping[str, Any]) -> None:
+    def meet(self, described: Mapping[str, Any]) -> None:
+        """Take down which subject it is and what it watches, as it says itself."""
         worths = self._senses(described)
         self._watched = tuple(sorted(worths))
         self.channels = tuple(descriptor(name, worth) for name, worth in sorted(worths.items()))
@@ -218,8 +219,10 @@ class Realm:
             self.acted = anyio.current_time()
             receipt = cast("Mapping[str, Any]", (content or {}).get("receipt") or {})
             action = self.actions[number - 1]
-            if receipt.get("actionId"):
-                action = self.actions[number - 1] = action.model_copy(update={"id": str(receipt["actionId"])})
+            said = receipt.get("actionId")
+            # A call that was repeated under its key has the receipt of the first: two calls, and one id for both.
+            if said and all(one.id != said for one in self.actions):
+                action = self.actions[number - 1] = action.model_copy(update={"id": str(said)})
             body: dict[str, Any] = {"action": action.id, "at": now_ms(), "subject": self.identity.document()}
             state = error.details.get("state") if isinstance(error, ConnectionFailed) else None
             if error is None or state not in (None, "not_sent"):

@@ -156,6 +156,8 @@ class Sources:
                     hint=f"add it with with_witness(); witnesses: {named}",
                 )
             return view.names.get(selector.sense, witness_channel(view.name, selector.sense))
+        if selector.own:
+            return selector.sense
         found: list[tuple[int, str, str | None]] = []
         found.extend((_weight(one), one.id, None) for one in self.realm.channels if one.id == selector.sense)
         for view in self.witnesses:

@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 import re
 import secrets
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Final, cast
 
 import anyio
 
-from hotplug.connect.claims.conditions import Condition, Constraint, action_of, predicate_reader
+from hotplug.connect.claims.conditions import Condition, Constraint, predicate_reader
 from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
@@ -60,6 +59,9 @@ Within = str | float | timedelta
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.25
+_LONGEST_TOLD: Final = 20
+_ABOUT_ELSE: Final = "no assertion that could be evaluated is about it"
+_READS_ELSE: Final = "the claim does not read the channel"
 _MARGIN_MS: Final = 60_000
 """What the subject's own window may stay open beyond the claim's time: acting takes time too."""
 
@@ -114,6 +116,10 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self._sources = Sources(Realm(link, self.id), tuple(WitnessView(one) for one in witnesses), redactor)
         self._claims: list[Claimed] = []
         self._constraints: list[tuple[str, Constraint]] = []
+        self.violations: tuple[ConstraintViolation, ...] = ()
+        """Constraints that were violated, once the window is closed."""
+        self.unchecked: tuple[str, ...] = ()
+        """Constraints of which nobody can say whether they held throughout."""
         self._open = False
         self._opened_at = 0
         self._before: dict[str, Observation] = {}
@@ -210,7 +216,8 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         # What was done has been done: its verdict is wanted most where the doing failed. Given up is given up.
         waits = error is None or isinstance(error, ConnectionFailed)
         with anyio.CancelScope(shield=not waits):
-            cause = await self._settle() if waits and self._claims else ("ack" if error is None else "budget-exhausted")
+            held = self._claims or self._constraints
+            cause = await self._settle() if waits and held else ("ack" if error is None else "budget-exhausted")
             await self._close(cause)
 
     async def _settle(self) -> CloseCondition:
@@ -221,25 +228,24 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         spoilable = bool(self._constraints) or any(
             _spoilable(one) for claim in self._claims for one in claim.conditions
         )
-        moving, ours = _Stillness(started), _Stillness(started)
-        pause, last = _FIRST_PAUSE, math.inf
+        pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
+        world, ours = _Stillness(self.quiet, started), _Stillness(self.quiet, started)
         while True:
             began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
-            bearing = self._bearing()
-            if self._in_time not in (None, bearing):
-                return "budget-exhausted"
-            still = moving.lasts(_told(self._seen), now), ours.lasts(bearing, now)
+            idle = not self._sources.realm.under_way
+            settled = ours.since(now, filter(bears, self._seen)) and idle
+            quiet = world.since(now, self._seen) and idle
             decided = self._decided()
-            # What could still come true may come with anything; what is decided, only its own could undo.
-            quiet = still[decided] >= self.quiet and not self._sources.realm.under_way
+            if self._came_late():
+                return "budget-exhausted"
             if decided and not spoilable:
                 return "signal"
-            if decided and quiet:
+            if decided and settled:
                 return "quiescence"
-            if now >= deadline and not decided:
-                self._in_time = bearing
+            if self._in_time is None and now >= deadline and not decided:
+                self._in_time = _told(filter(bears, self._seen))
             if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
@@ -249,23 +255,26 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
-    def _bearing(self) -> frozenset[str]:
-        """What was seen that a claim or a constraint reads, or that this window's own actions caused.
+    def _bearing(self) -> Callable[[Observation], bool]:
+        """Which observations could still spoil what is decided.
 
-        What others do meanwhile in the same place is seen too, and doesn't hold a window open whose claims have
-        come true.
+        All that the subject shows. Of a witness only what is asked of it: a database or a calendar server may have
+        other users, who never rest. What isn't decided needs a world that rests as a whole: it may still come true.
         """
-        predicates = [one.predicate for claimed in self._claims for one in claimed.claim.assertions]
-        predicates += [
-            one.condition.predicate(self._sources.channel_of(one.condition.selector)) for _, one in self._constraints
-        ]
-        found: list[Observation] = []
-        for reading in map(self._read, predicates):
-            if reading is not None:
-                found.extend(reading.selected(self._seen))
-        actions = {one.id for one in self._sources.realm.actions}
-        found.extend(one for one in self._seen if action_of(one) in actions)
-        return _told(found)
+        own = {one.id for one in self._sources.realm.channels}
+        read = self._read
+        conditions = [one for claim in self._claims for one in claim.conditions]
+        conditions += [one.condition for _, one in self._constraints]
+        readings = [read(one.predicate(self._sources.channel_of(one.selector))) for one in conditions]
+        selects = [one.select for one in readings if one is not None]
+        return lambda one: one.channel in own or any(select(one) for select in selects)
+
+    def _came_late(self) -> bool:
+        """Whether a look after the time shows other than the last one in time, and claims were undecided then.
+
+        Whether what it shows was so in time, nobody knows.
+        """
+        return self._in_time not in (None, _told(filter(self._bearing(), self._seen)))
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
@@ -289,8 +298,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         # The realm's last events come with its end; witnesses look once more after that.
         closing = await realm.close()
         self._seen = await self._sources.observe()
-        if self._in_time is not None and self._bearing() != self._in_time:
-            # The look that ends it came after the time: whether what it found was there in time, nobody knows.
+        if self._came_late():
             cause = "budget-exhausted"
         closings = [closing, *[await view.close() for view in self._sources.witnesses]]
         ended = closing.closed_by if closing.closed_by in ("terminated", "budget-exhausted") else cause
@@ -317,6 +325,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 ),
             )
         violations, unchecked, kept = self._constrained(window, coverage)
+        self.violations, self.unchecked = violations, unchecked
         coverage = _with_unchecked(coverage, unchecked)
         records: list[VerdictRecord] = []
         told: list[tuple[Claimed, Verdict, Adjudication]] = []
@@ -337,7 +346,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                     window=self.id,
                     verdict=found.verdict,
                     ground=found.ground,
-                    reasons=(*found.reasons, *dropped[:20]),
+                    reasons=(*found.reasons, *_told_drops(dropped)),
                     evidence=tuple(one.observation.id for one in given.evidence),
                     anomalies=anomalies,
                     at=now_ms(),
@@ -496,6 +505,29 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         return tuple(violations), tuple(unchecked), tuple(evidence)
 
 
+class _Stillness:
+    """Whether the same has been seen for as long as quiet has to last."""
+
+    def __init__(self, quiet: float, started: float) -> None:
+        self._quiet, self._since = quiet, started
+        self._seen = frozenset[str]()
+
+    def since(self, now: float, seen: Iterable[Observation]) -> bool:
+        ids = _told(seen)
+        if ids != self._seen:
+            self._seen, self._since = ids, now
+        return now - self._since >= self._quiet
+
+
+def _told_drops(dropped: Sequence[str]) -> tuple[str, ...]:
+    """What didn't count and why; what simply isn't what the claim is about is only counted."""
+    about_else = [one for one in dropped if one.endswith(_ABOUT_ELSE) or _READS_ELSE in one]
+    told = [one for one in dropped if one not in about_else]
+    counted = [f"{len(about_else)} other observations are not what the claim is about"] if about_else else []
+    more = [f"{len(told) - _LONGEST_TOLD} more do not count"] if len(told) > _LONGEST_TOLD else []
+    return (*told[:_LONGEST_TOLD], *more, *counted)
+
+
 def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:
     spots = [
         BlindSpot(kind="channel-unobserved", detail=f"a constraint couldn't be checked: {one}", impeaching=False)
@@ -564,17 +596,3 @@ def _spoilable(condition: Condition) -> bool:
 def _told(seen: Iterable[Observation]) -> frozenset[str]:
     """What tells whether the same was seen again."""
     return frozenset(f"{one.id} {one.summary}" for one in seen)
-
-
-@dataclass
-class _Stillness:
-    """How long nothing has changed, from look to look."""
-
-    since: float
-    seen: frozenset[str] = frozenset()
-
-    def lasts(self, seen: frozenset[str], now: float) -> float:
-        """Seconds for which it has been so."""
-        if seen != self.seen:
-            self.seen, self.since = seen, now
-        return now - self.since
