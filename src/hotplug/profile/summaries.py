@@ -12,9 +12,11 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from string import digits
-from typing import Final, NamedTuple
-from urllib.parse import quote, unquote_plus, urlsplit
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from hotplug.profile.credentials import REDACTED, USERINFO, credential_name, redact_parameters, redact_query
+from hotplug.profile.stars import Piece, cut_at, items_of, split
 
 __all__ = [
     "CHANGE_WORDS",
@@ -54,9 +56,6 @@ CHANGE_WORDS: Final = (
 )
 """Every word that may say what happened to a thing."""
 
-REDACTED: Final = "[redacted]"
-"""What stands in place of a value that may not be shown."""
-
 _LONGEST: Final = 2000
 
 # Line separators, controls, and what reorders or hides text on a terminal.
@@ -69,27 +68,8 @@ _WEB: Final = {"ws": "http", "wss": "https"}
 _URL_CHARACTERS: Final = "!#$%&'()*+,/:;=?@[]-._~"
 _NO_URL: Final = re.compile(r"[^A-Za-z0-9!#$%&'()*+,/:;=?@\[\]._~-]")
 
-_CREDENTIAL_PARTS: Final = (
-    "authorization", "bearer", "cookie", "token", "secret", "passw", "passphrase", "pwd", "apikey", "accesskey",
-    "privatekey", "session", "sessid", "credential", "signature", "jwt", "assertion", "samlresponse", "samlrequest",
-)  # fmt: skip
-_CREDENTIAL_WORDS: Final = frozenset(
-    {"auth", "code", "hmac", "key", "otp", "pass", "pat", "pin", "sid", "sig", "ticket"}
-)
-_WORD_EDGE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _LOG_PAIR: Final = re.compile(r"\b([A-Za-z][A-Za-z0-9_.-]{0,63})=(?:\"[^\"]*\"|[^\s&;,\"]+)")
 _LOG_SCHEME: Final = re.compile(r"\b(Bearer|Basic|Digest|Negotiate) +[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_USERINFO: Final = re.compile(r"(?<=://)[^\s/?#@]{1,512}@")
-
-
-def credential_name(name: str) -> bool:
-    """Whether a query parameter, header, key or column of this name usually holds a credential.
-
-    Goes by the words of the name, however they are joined: `accessToken`, `X-Api-Key`, `PHPSESSID`, `user_password`.
-    `key`, `sid`, `auth` and the like count only as the whole name.
-    """
-    joined = "".join(_WORD_EDGE.split(name)).lower()
-    return joined in _CREDENTIAL_WORDS - {"code"} or any(part in joined for part in _CREDENTIAL_PARTS)
 
 
 def net_summary(method: str, url: str, status: int | None = None, *, own_origin: str | None = None) -> str:
@@ -126,7 +106,7 @@ def log_summary(level: str, message: str) -> str:
     if not _LEVEL.fullmatch(word):
         raise ValueError(f"{level[:40]!r} is no log level")
     first = next((line for line in map(_line, re.split(r"[\r\n\u2028\u2029]", message)) if line), "(empty)")
-    shown = _LOG_SCHEME.sub(lambda found: f"{found[1]} {REDACTED}", _USERINFO.sub(f"{REDACTED}@", first))
+    shown = _LOG_SCHEME.sub(lambda found: f"{found[1]} {REDACTED}", USERINFO.sub(f"{REDACTED}@", first))
     shown = _LOG_PAIR.sub(lambda found: f"{found[1]}={REDACTED}" if credential_name(found[1]) else found[0], shown)
     return _cut(f"{word}: {shown}")
 
@@ -140,8 +120,8 @@ def route_summary(url: str) -> str:
     path = url if url.startswith("/") and not url.startswith("//") else _path_of(url)
     path, _, _ = path.partition("#")
     path, mark, query = path.partition("?")
-    shown = _redact_parameters(_printed(path))
-    return _rooted(shown) + (mark + _redact_query(_printed(query)) if query else "")
+    shown = redact_parameters(_printed(path))
+    return _rooted(shown) + (mark + redact_query(_printed(query)) if query else "")
 
 
 def state_fact(name: str, value: object) -> str:
@@ -301,31 +281,6 @@ def summary_fault(sense: str, text: str) -> str | None:
     return check(text)
 
 
-class Piece(NamedTuple):
-    """What stands between two separators of a pattern: the literal texts around its stars, or a status class."""
-
-    texts: tuple[str, ...]
-    status: str | None = None
-
-    def matches(self, text: str) -> bool:
-        """Whether the whole text fits. Linear in the length of the text for each star."""
-        if self.status is not None:
-            return len(text) == 3 and text[0] == self.status and set(text[1:]) <= set(digits)
-        first, *rest = self.texts
-        if not rest:
-            return text == first
-        *middle, last = rest
-        if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
-            return False
-        at, end = len(first), len(text) - len(last)
-        for literal_text in middle:
-            found = text.find(literal_text, at, end)
-            if found < 0:
-                return False
-            at = found + len(literal_text)
-        return True
-
-
 @dataclass(frozen=True, slots=True)
 class Pattern:
     r"""A summary to look for: exact text, or with `*` for any run of characters.
@@ -348,8 +303,8 @@ class Pattern:
         Raises:
             ValueError: No summary of the sense could ever fit it, so that an `absent` of it would hold always.
         """
-        items = _items(text)
-        pieces, separators = _split(items, _SEPARATORS.get(sense, ""))
+        items = items_of(text)
+        pieces, separators = split(items, _SEPARATORS.get(sense, ""))
         if sense == "net" and len(pieces) > 1 and separators[-1] == " " and len(pieces[-1].texts) == 1:
             last = pieces[-1].texts[0]
             if len(last) == 3 and last[0] in "12345" and last[1:] == "xx":
@@ -371,7 +326,7 @@ class Pattern:
             return summary == self.exact
         if not self.separators and self.sense not in _SEPARATORS:
             return self.pieces[0].matches(summary)
-        parts, separators = _cut_at(summary, _SEPARATORS[self.sense])
+        parts, separators = cut_at(summary, _SEPARATORS[self.sense])
         if separators != self.separators:
             return False
         if self.sense == "net" and (" //" in summary) != (" //" in self.text):
@@ -401,46 +356,6 @@ _SIGNALS: Final = {
     1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 13: "SIGPIPE",
     14: "SIGALRM", 15: "SIGTERM", 4: "SIGILL", 5: "SIGTRAP", 7: "SIGBUS",
 }  # fmt: skip
-
-
-def _items(text: str) -> list[str | None]:
-    """The characters of a pattern, a star as None."""
-    items: list[str | None] = []
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\" and text.startswith("*", at + 1):
-            items.append("*")
-            at += 1
-        else:
-            items.append(None if char == "*" else char)
-        at += 1
-    return items
-
-
-def _split(items: list[str | None], separators: str) -> tuple[tuple[Piece, ...], str]:
-    pieces: list[Piece] = []
-    seen: list[str] = []
-    texts: list[list[str]] = [[]]
-    for item in items:
-        if item is None:
-            texts.append([])
-        elif item in separators:
-            pieces.append(Piece(tuple("".join(text) for text in texts)))
-            seen.append(item)
-            texts = [[]]
-        else:
-            texts[-1].append(item)
-    pieces.append(Piece(tuple("".join(text) for text in texts)))
-    return tuple(pieces), "".join(seen)
-
-
-def _cut_at(text: str, separators: str) -> tuple[list[str], str]:
-    seen = "".join(char for char in text if char in separators)
-    first, *others = separators
-    for other in others:
-        text = text.replace(other, first)
-    return text.split(first), seen
 
 
 def _instance(sense: str, pieces: tuple[Piece, ...], separators: str) -> str:
@@ -494,13 +409,13 @@ def _route_fault(text: str) -> str | None:
         return "a route begins with one `/`"
     if _NO_URL.search(text):
         return "what can't stand in a URL is percent-encoded"
-    if _redact_query(query) != query:
+    if redact_query(query) != query:
         return f"a credential-like value has to be {REDACTED}"
     return _parameters_fault(path)
 
 
 def _parameters_fault(path: str) -> str | None:
-    return None if _redact_parameters(path) == path else f"a credential-like value has to be {REDACTED}"
+    return None if redact_parameters(path) == path else f"a credential-like value has to be {REDACTED}"
 
 
 def _log_fault(text: str) -> str | None:
@@ -580,7 +495,7 @@ def _net_path(url: str, own_origin: str | None) -> str:
     else:
         path, host = _path_of(url), _host_of(url, own_origin)
         path = re.split(r"[?#]", path, maxsplit=1)[0]
-    shown = _redact_parameters(_printed(path))
+    shown = redact_parameters(_printed(path))
     return _rooted(shown) if host is None else f"//{host}{shown or '/'}"
 
 
@@ -624,48 +539,6 @@ def _rooted(path: str) -> str:
 def _printed(text: str) -> str:
     """What can't stand in a URL percent-encoded."""
     return quote(text.encode("utf-8", "replace"), safe=_URL_CHARACTERS)
-
-
-def _redact_parameters(path: str) -> str:
-    """Path parameters (`;jsessionid=…`) of credential-like names without their values."""
-    if ";" not in path:
-        return path
-    return "/".join(
-        ";".join([first, *(_redact_pair(pair) for pair in rest)])
-        for first, *rest in (segment.split(";") for segment in path.split("/"))
-    )
-
-
-def _redact_query(query: str) -> str:
-    parts = re.split(r"([&;])", query)
-    # The redirect of OAuth carries its code beside a state; a `code` alone is as often a country's.
-    is_grant = {"code", "state"} <= {unquote_plus(part.partition("=")[0]).lower() for part in parts}
-    return "".join(part if part in "&;" else _redact_pair(part, is_grant=is_grant) for part in parts)
-
-
-def _redact_pair(pair: str, *, is_grant: bool = False) -> str:
-    name, equals, value = pair.partition("=")
-    if not equals or not value or value == REDACTED:
-        return pair
-    said = unquote_plus(name)
-    if credential_name(said) or (is_grant and said.lower() in {"code", "state"}) or _holds_credential(value):
-        return f"{name}={REDACTED}"
-    return pair
-
-
-def _holds_credential(value: str) -> bool:
-    """Whether a value is itself an address that carries one: `next=/login?token=…`, `https://user:pass@host`."""
-    for _ in range(3):
-        if "://" in value and _USERINFO.search(value):
-            return True
-        pairs = re.split(r"[?&;#]", value)[1:]
-        if any(credential_name(name) and rest for name, _, rest in (pair.partition("=") for pair in pairs)):
-            return True
-        decoded = unquote_plus(value)
-        if decoded == value:
-            return False
-        value = decoded
-    return False
 
 
 def _change_word(word: str) -> str:
