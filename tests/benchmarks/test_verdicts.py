@@ -1,4 +1,4 @@
-"""`make bench-verdicts`: scoring is right, plants take, a plant that does not take is no pass, a small part is played."""
+"""`make bench-verdicts`: scoring is right, plants take, one that does not take is no pass, a small part is played."""
 
 from __future__ import annotations
 
