@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import anyio
 
-from benchmarks.verdicts.case import Case
+from benchmarks.verdicts.case import WITHIN, Case
 from benchmarks.verdicts.play import play_all
 from benchmarks.verdicts.scoring import Judged
 
@@ -25,7 +25,7 @@ def main() -> int:
     logging.disable(logging.ERROR)  # what fails here fails on purpose
     patterns = asked.only or ["*"]
     cases = [one for one in CASES if any(fnmatchcase(one.name, pattern) for pattern in patterns)]
-    played, broken = anyio.run(play_all, cases, asked.at_once, _tell if asked.verbose else None)
+    played, broken = anyio.run(play_all, cases, asked.at_once, asked.quiet, _tell if asked.verbose else None)
     from benchmarks.verdicts.report import document, listed, table
 
     for line in (*table(played), *broken):
@@ -46,6 +46,12 @@ def _arguments() -> argparse.Namespace:
         action="append",
         metavar="PATTERN",
         help="only cases of such names, as 'shop/order/*'; may be repeated",
+    )
+    parser.add_argument(
+        "--quiet",
+        type=float,
+        default=WITHIN,
+        help="seconds for which what came true has to last (%(default)s: the claim's whole time; else the library's 0.3)",
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="cases that are played at the same time")
     parser.add_argument("--verbose", action="store_true", help="say of each case what was said and why")

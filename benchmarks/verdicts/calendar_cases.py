@@ -57,6 +57,8 @@ SQLITE = (
     _case("sqlite", CREATE, "collateral", "deletes another too"),
     _case("sqlite", CREATE, "collateral", "overwrites another"),
     _case("sqlite", CREATE, "rolled back", "takes it back after the answer"),
+    _case("sqlite", CREATE, "spoiled later", "takes it back a while later"),
+    _case("sqlite", CREATE, "spoiled later", "moves a neighbour a while later"),
     _case("sqlite", CREATE, "late effect", "writes too late", late=True),
     _case("sqlite", CREATE, "crashed subject", "breaks off before it writes"),
     _case("sqlite", CREATE, "lost answer", "breaks off after it wrote", truth=True),

@@ -10,7 +10,7 @@ import anyio
 import anyio.abc
 from typing_extensions import Unpack
 
-from benchmarks.verdicts.case import LATE, SLOW
+from benchmarks.verdicts.case import AFTERWARDS, LATE, SLOW
 from hotplug.catalog.calendar import (
     Calendar,
     CalendarEvent,
@@ -108,6 +108,17 @@ async def takes_back(deed: Deed) -> Any:
     done = await deed.honest()
     deed.later(0.15, lambda: deed.stage.remove(deed.title))
     return done
+
+
+async def takes_back_later(deed: Deed) -> Any:
+    done = await deed.honest()
+    deed.later(AFTERWARDS, lambda: deed.stage.remove(deed.title))
+    return done
+
+
+async def moves_a_neighbour_later(deed: Deed) -> Any:
+    deed.later(AFTERWARDS, lambda: deed.stage.move("Review", "2026-06-12T11:00:00Z", "2026-06-12T12:00:00Z"))
+    return await deed.honest()
 
 
 async def late(deed: Deed) -> Any:
@@ -239,6 +250,8 @@ PLANTS: Final[Mapping[str, Plant]] = {
     "cuts the title": instead(title="Plan"),
     "writes it twice": twice,
     "takes it back after the answer": takes_back,
+    "takes it back a while later": takes_back_later,
+    "moves a neighbour a while later": moves_a_neighbour_later,
     "writes too late": late,
     "writes slowly": slow,
     "breaks off before it writes": breaks_off_before,

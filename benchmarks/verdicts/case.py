@@ -14,12 +14,14 @@ import anyio.abc
 from hotplug.connect.claims import Condition, Constraint
 from hotplug.evidence.witness import Witness
 
-__all__ = ["LATE", "SLOW", "WITHIN", "Case", "Stored", "Task", "World"]
+__all__ = ["AFTERWARDS", "LATE", "SLOW", "WITHIN", "Case", "Stored", "Task", "World"]
 
 WITHIN: Final = 1.5
 """Seconds that a claim gives an effect."""
 SLOW: Final = 0.4
 """Seconds after the answer at which a slow effect comes, in time."""
+AFTERWARDS: Final = 0.8
+"""Seconds after the answer at which what was done is spoiled, while the claim's time still runs."""
 LATE: Final = WITHIN + 1.5
 """Seconds after the answer at which a late effect comes."""
 

@@ -25,9 +25,15 @@ class PlantError(Exception):
 
 
 async def play_all(
-    cases: Sequence[Case], at_once: int, tell: Callable[[Case, Judged], None] | None = None
+    cases: Sequence[Case],
+    at_once: int,
+    quiet: float = WITHIN,
+    tell: Callable[[Case, Judged], None] | None = None,
 ) -> tuple[list[Judged], list[str]]:
     """Play cases, several at the same time.
+
+    Args:
+        quiet: Seconds for which what is claimed has to last; by default as long as the claim's time.
 
     Returns:
         What was played, in the order of the cases, and a line for each case that couldn't be.
@@ -39,7 +45,7 @@ async def play_all(
     async def one(case: Case) -> None:
         async with limiter:
             try:
-                found[case.name] = await play(case)
+                found[case.name] = await play(case, quiet)
             except Exception as error:
                 broken.append(f"not played: {case.name}: {_why(error)}")
                 return
@@ -58,17 +64,17 @@ def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-async def play(case: Case) -> Judged:
+async def play(case: Case, quiet: float = WITHIN) -> Judged:
     """Play a case.
 
     Raises:
         PlantError: What was planted didn't take.
     """
     async with case.world() as world, world.connected() as client:
-        return await _played(case, world, client)
+        return await _played(case, world, client, quiet)
 
 
-async def _played(case: Case, world: World, client: Any) -> Judged:
+async def _played(case: Case, world: World, client: Any, quiet: float) -> Judged:
     task = case.task
     found = await task.first(client) if task.first else None
     watched = client.with_witness(*world.witnesses)
@@ -100,7 +106,7 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
         if case.claimed == "afterwards":
             await act()
             before = await world.stored()
-        async with _claimed(case, watched) as (written, write_down):
+        async with _claimed(case, watched, quiet) as (written, write_down):
             if case.meanwhile:
                 await case.meanwhile(world, "opened")
             if case.claimed != "afterwards":
@@ -128,17 +134,17 @@ async def _played(case: Case, world: World, client: Any) -> Judged:
 
 
 @asynccontextmanager
-async def _claimed(case: Case, watched: Any) -> AsyncGenerator[tuple[list[Claimed], Callable[[], None]]]:
+async def _claimed(case: Case, watched: Any, quiet: float) -> AsyncGenerator[tuple[list[Claimed], Callable[[], None]]]:
     """A window with the claims of the task, and what writes them down where that comes late."""
     claims = [*case.task.claims.items()]
     written: list[Claimed] = []
     if len(claims) == 1 and case.claimed != "late":
         statement, conditions = claims[0]
-        async with watched.claim(statement, *conditions, within=WITHIN) as claimed:
+        async with watched.claim(statement, *conditions, within=WITHIN, quiet=quiet) as claimed:
             written.append(claimed)
             yield written, lambda: None
         return
-    async with watched.claims(within=WITHIN) as window:
+    async with watched.claims(within=WITHIN, quiet=quiet) as window:
 
         def write_down() -> None:
             if not written:

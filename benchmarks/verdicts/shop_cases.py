@@ -197,6 +197,8 @@ ORDERS = (
     _shop(ORDER, "success text over failure", "calls every answer a success", site="fails"),
     _shop(ORDER, "honest failure", "fails", "answers 500, and did nothing"),
     _shop(ORDER, "rolled back", "rolls back after the answer"),
+    _shop(ORDER, "spoiled later", "stores it again a while later"),
+    _shop(ORDER, "spoiled later", "rolls back a while later"),
     _shop(ORDER, "lost answer", "fails after it wrote", "answers 500 after it wrote", truth=True),
     _shop(ORDER, "lost answer", "hangs after sending", truth=True),
     _shop(ORDER, "lost answer", "hangs before sending"),
@@ -289,6 +291,7 @@ PAYMENTS = (
     _shop(PAY, "lying receipt", "captures nothing", "answers 201 and captures nothing"),
     _shop(PAY, "late effect", "captures late", late=True),
     _shop(PAY, "rolled back", "refunds at once"),
+    _shop(PAY, "spoiled later", "captures again a while later"),
     _shop(PAY, "blind witness", "", "log truncated", truth=True, meanwhile=_when("acted", _truncated)),
 )
 

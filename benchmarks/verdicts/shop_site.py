@@ -21,6 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from benchmarks.verdicts.case import AFTERWARDS
+
 __all__ = ["KILLED", "SCHEMA", "Site"]
 
 KILLED: Final = 70
@@ -201,6 +203,10 @@ class Site:
             self.insert(name, "gift wrap", 1)
         if self._is("rolls back after the answer"):
             self._after(0.15, lambda: self.sql("delete from orders where id = ?", number))
+        if self._is("stores it again a while later"):
+            self._after(AFTERWARDS, lambda: self.insert(name, item, quantity))
+        if self._is("rolls back a while later"):
+            self._after(AFTERWARDS, lambda: self.sql("delete from orders where id = ?", number))
         if self._is("changes it after the answer"):
             self._after(0.15, lambda: self.sql("update orders set quantity = 1 where id = ?", number))
         if self._is("takes an older order away"):
@@ -240,6 +246,8 @@ class Site:
             paid()
             return JSONResponse({"error": "gateway timeout"}, 504)
         made = paid()
+        if self._is("captures again a while later"):
+            self._after(AFTERWARDS, paid)
         if self._is("refunds at once"):
             self._after(0.15, lambda: self.sql("update payments set status = 'refunded' where id = ?", made))
         return JSONResponse({"id": made}, 201)
