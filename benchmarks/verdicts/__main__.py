@@ -51,7 +51,7 @@ def _arguments() -> argparse.Namespace:
         "--quiet",
         type=float,
         default=WITHIN,
-        help="seconds for which what came true has to last (%(default)s: the claim's whole time; else the library's 0.3)",
+        help="seconds for which what came true has to last (%(default)s, the claim's time; the library's is 0.3)",
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="cases that are played at the same time")
     parser.add_argument("--verbose", action="store_true", help="say of each case what was said and why")

@@ -230,6 +230,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         )
         pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
         world, ours = _Stillness(self.quiet, started), _Stillness(self.quiet, started)
+        known: tuple[frozenset[str], bool] | None = None
         while True:
             began = anyio.current_time()
             self._seen = await self._sources.observe()
@@ -238,14 +239,16 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             settled = ours.since(now, filter(bears, self._seen)) and idle
             quiet = world.since(now, self._seen) and idle
             decided = self._decided()
+            if now < deadline or known is None:
+                known = _told(filter(bears, self._seen)), decided
+            if self._in_time is None and now >= deadline and not known[1]:
+                self._in_time = known[0]
             if self._came_late():
                 return "budget-exhausted"
             if decided and not spoilable:
                 return "signal"
             if decided and settled:
                 return "quiescence"
-            if self._in_time is None and now >= deadline and not decided:
-                self._in_time = _told(filter(bears, self._seen))
             if now >= deadline and (quiet or now >= last):
                 unsettled = not quiet or bool(self._sources.realm.unknown)
                 return "budget-exhausted" if unsettled else "quiescence"
@@ -270,9 +273,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         return lambda one: one.channel in own or any(select(one) for select in selects)
 
     def _came_late(self) -> bool:
-        """Whether a look after the time shows other than the last one in time, and claims were undecided then.
+        """Whether a look that ended after the time shows other than the last one in time, and claims were undecided then.
 
-        Whether what it shows was so in time, nobody knows.
+        Whether what it shows was so in time, nobody knows. The first look counts as one in time, however long it took.
         """
         return self._in_time not in (None, _told(filter(self._bearing(), self._seen)))
 
