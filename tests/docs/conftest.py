@@ -206,6 +206,7 @@ PAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "test_wrapping_a_server_goes_as_the_guide_says": ("docs/guides/wrap-a-server.md", {}),
     "test_answering_an_invitation_goes_as_the_guide_says": ("docs/guides/native-calendars.md", {}),
     "test_watching_goes_as_the_guide_says": ("docs/guides/witnesses.md", {}),
+    "test_claiming_goes_as_the_guide_says": ("docs/guides/evidence.md", {}),
     "test_what_the_readme_says_to_run_runs": (
         "README.md",
         {"make demo": "test_demo.py runs what it runs", "make test": "runs this"},

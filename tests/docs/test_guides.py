@@ -35,13 +35,17 @@ def test_answering_an_invitation_goes_as_the_guide_says(request: pytest.FixtureR
     pages.result(request.node.name)
 
 
+@pytest.mark.timeout(600)
+def test_watching_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)
+
+
 @pytest.mark.real
 @pytest.mark.timeout(600)
 def test_writing_a_journey_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
     pages.result(request.node.name)
 
 
-@pytest.mark.real
 @pytest.mark.timeout(600)
-def test_watching_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+def test_claiming_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
     pages.result(request.node.name)

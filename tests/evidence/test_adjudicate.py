@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -46,3 +47,19 @@ def test_a_worked_case_comes_out_as_written(vector: dict[str, Any]) -> None:
     )
     assert answer.ground == vector["ground"]
     assert answer.reasons
+
+
+@pytest.mark.parametrize("position", range(1, 9))
+def test_two_clauses_the_other_way_round_change_a_worked_case(position: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clauses 1 and 2 never both apply, and the last takes what is left; every other neighbour is pinned."""
+    module = importlib.import_module("hotplug.evidence.adjudicate")
+    clauses = list(module._CLAUSES)
+    clauses[position : position + 2] = reversed(clauses[position : position + 2])
+    monkeypatch.setattr(module, "_CLAUSES", tuple(clauses))
+    changed = [
+        vector["id"]
+        for vector in VECTORS
+        if "derive" not in vector
+        if adjudicate(AdjudicationInput.read(vector["input"])).ground != vector["expected"]["ground"]
+    ]
+    assert any(name.startswith("order-") for name in changed)

@@ -32,7 +32,7 @@ BIG = {"verification-run", "adjudication-input"}
 
 def examples(name: str) -> Any:
     return settings(
-        max_examples=8 if name in BIG else 30,
+        max_examples=6 if name in BIG else 20,
         deadline=None,
         phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.explain],  # shrinking whole runs takes minutes
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from hotplug.errors import Disconnected
 from hotplug.evidence.coverage import BlindSpot
 from hotplug.evidence.observation import Observation
 from hotplug.evidence.window import Window
@@ -47,6 +48,12 @@ class Watched:
         return await self.witness.close_window(self.window)
 
 
+@pytest.fixture(autouse=True)
+def _state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers keep their stores away from the user's own."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+
+
 @pytest.fixture
 async def watch() -> AsyncGenerator[Callable[[Witness], Any]]:
     """Opens a window of a witness."""
@@ -82,3 +89,28 @@ def until() -> Callable[..., Any]:
 async def server() -> AsyncGenerator[PostgresServer]:
     async with postgres(database="shop") as running:
         yield running
+
+
+class Broken:
+    """A channel that can be cut, as a server can't be asked to."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+        self.is_broken = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    async def call(self, *args: Any, **kwargs: Any) -> Any:
+        if self.is_broken:
+            raise Disconnected("the connection was cut")
+        return await self._channel.call(*args, **kwargs)
+
+    async def restore(self) -> None:
+        raise Disconnected("the connection was cut")
+
+
+@pytest.fixture
+def cut() -> Callable[[Any], Broken]:
+    """A channel that can be cut."""
+    return Broken

@@ -11,7 +11,7 @@ import pytest
 from hotplug.catalog import Calendar
 from hotplug.connect import Link, link_of, typed_client
 from hotplug.door import connect
-from hotplug.errors import ConfigError, Disconnected
+from hotplug.errors import ConfigError
 from hotplug.evidence.window import closed_cleanly
 from hotplug.witness import OtherConnection
 
@@ -53,16 +53,16 @@ async def test_what_is_no_read_is_refused(tmp_path: Path) -> None:
                 OtherConnection(looking, reads)
 
 
-async def test_a_read_that_fails_is_a_blind_spot_and_not_an_absence(tmp_path: Path, watch: Callable[..., Any]) -> None:
+async def test_a_read_that_fails_is_a_blind_spot_and_not_an_absence(
+    tmp_path: Path, watch: Callable[..., Any], cut: Callable[..., Any]
+) -> None:
     url = f"sqlite:///{tmp_path}/calendar.db"
     async with connect(Calendar, url) as acting, connect(Calendar, url) as looking:
         (info,) = (await acting.calendars()).calendars
         await acting.create(calendar=info.calendar, title="Planning", **NOON)
         link = link_of(looking)
-        broken = _Broken(link.channel)
-        at = await watch(
-            OtherConnection(typed_client(Calendar, Link(broken, link.spoken)), {"calendar.search": DAY})  # type: ignore[arg-type]
-        )
+        broken = cut(link.channel)
+        at = await watch(OtherConnection(typed_client(Calendar, Link(broken, link.spoken)), {"calendar.search": DAY}))
         assert await at.gaps() == []
         broken.is_broken = True
         assert await at.seen() == []
@@ -85,22 +85,3 @@ async def test_what_the_server_could_not_read_is_a_blind_spot(tmp_path: Path, wa
         file.write_text("no calendar")
         assert await at.seen() == []
         assert set(await at.gaps()) == {("channel-unobserved", "state")}
-
-
-class _Broken:
-    """A channel that can be cut, as a server can't be asked to."""
-
-    def __init__(self, channel: Any) -> None:
-        self._channel = channel
-        self.is_broken = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._channel, name)
-
-    async def call(self, *args: Any, **kwargs: Any) -> Any:
-        if self.is_broken:
-            raise Disconnected("the connection was cut")
-        return await self._channel.call(*args, **kwargs)
-
-    async def restore(self) -> None:
-        raise Disconnected("the connection was cut")

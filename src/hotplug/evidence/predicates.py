@@ -232,7 +232,7 @@ def read_predicate(predicate: object) -> Reading | None:
     if not isinstance(predicate, dict):
         return None
     try:
-        shape = _PREDICATE.validate_python(predicate, by_alias=True, by_name=False)
+        shape = _PREDICATE.validate_python(predicate, by_name=False)
     except (ValidationError, RecursionError):
         return None
     select = selector(shape.match)

@@ -38,6 +38,17 @@ _POLL_SECONDS: Final = 0.02
 _PORTS_TRIED: Final = 5
 _DEBIAN: Final = Path("/usr/lib/postgresql")
 
+# PostgreSQL ends with the program that started it, even when that is killed: the shell's standard input closes then.
+# Interrupted, it shuts down at once and in order.
+_CHILD: Final = """
+exec 3<&0
+"$@" </dev/null 3<&- &
+server=$!
+(cat <&3 >/dev/null; kill -INT "$server" 2>/dev/null) &
+exec 3<&-
+wait "$server"
+"""
+
 # It is only for a while: nothing has to survive a crash of the machine.
 _SETTINGS: Final = """
 listen_addresses = '127.0.0.1'
@@ -146,8 +157,8 @@ async def _running(
             os.chown(settings, *user)
         with log.open("wb") as sink:
             process = await anyio.open_process(
-                [program, "-D", str(cluster)],
-                stdin=subprocess.DEVNULL,
+                ["/bin/sh", "-c", _CHILD, "sh", program, "-D", str(cluster)],
+                stdin=subprocess.PIPE,
                 stdout=sink,
                 stderr=sink,
                 start_new_session=True,
@@ -161,12 +172,12 @@ async def _running(
                 return
         finally:
             with anyio.CancelScope(shield=True):
-                if process.returncode is None:
-                    process.send_signal(signal.SIGINT)  # a fast shutdown: clients are sent away
+                assert process.stdin is not None
+                await process.stdin.aclose()
                 with anyio.move_on_after(_STOP_SECONDS):
                     await process.wait()
                 if process.returncode is None:
-                    process.send_signal(signal.SIGQUIT)
+                    os.killpg(process.pid, signal.SIGQUIT)
                     await process.wait()
                 await process.aclose()
         lines = _lines(log)

@@ -4,6 +4,7 @@ from hotplug.witness.access_log import HttpLog
 from hotplug.witness.caldav import CalDav
 from hotplug.witness.calendar import CalendarFolder, CalendarTables, times_of
 from hotplug.witness.connection import OtherConnection
+from hotplug.witness.events import OtherEvents
 from hotplug.witness.folder import Folder
 from hotplug.witness.process import ProcessWitness
 from hotplug.witness.proxy import HttpProxy
@@ -17,6 +18,7 @@ __all__ = [
     "HttpLog",
     "HttpProxy",
     "OtherConnection",
+    "OtherEvents",
     "ProcessWitness",
     "SqlQuery",
     "times_of",

@@ -66,6 +66,9 @@ async def test_every_window_of_a_connection_can_be_kept_as_one_run_that_verifies
     assert [one.verdict for one in run.verdicts] == ["yes", "yes", "unknown"]
     assert [one.capability for one in run.actions] == ["calendar.create", "calendar.delete"]
     assert [one.action for one in run.receipts] == [one.id for one in run.actions]
+    reasons = [reason for one in run.verdicts for reason in one.reasons]
+    assert not [one for one in reasons if "does not count" in one], "what a claim isn't about is only counted"
+    assert "other observations are not what the claim is about" in " ".join(reasons)
 
 
 class Told(Model):

@@ -59,6 +59,9 @@ Within = str | float | timedelta
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.25
+_LONGEST_TOLD: Final = 20
+_ABOUT_ELSE: Final = "no assertion that could be evaluated is about it"
+_READS_ELSE: Final = "the claim does not read the channel"
 _MARGIN_MS: Final = 60_000
 """What the subject's own window may stay open beyond the claim's time: acting takes time too."""
 
@@ -327,7 +330,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                     window=self.id,
                     verdict=found.verdict,
                     ground=found.ground,
-                    reasons=(*found.reasons, *dropped[:20]),
+                    reasons=(*found.reasons, *_told_drops(dropped)),
                     evidence=tuple(one.observation.id for one in given.evidence),
                     anomalies=anomalies,
                     at=now_ms(),
@@ -494,6 +497,15 @@ class _Stillness:
         if ids != self._seen:
             self._seen, self._since = ids, now
         return now - self._since >= self._quiet
+
+
+def _told_drops(dropped: Sequence[str]) -> tuple[str, ...]:
+    """What didn't count and why; what simply isn't what the claim is about is only counted."""
+    about_else = [one for one in dropped if one.endswith(_ABOUT_ELSE) or _READS_ELSE in one]
+    told = [one for one in dropped if one not in about_else]
+    counted = [f"{len(about_else)} other observations are not what the claim is about"] if about_else else []
+    more = [f"{len(told) - _LONGEST_TOLD} more do not count"] if len(told) > _LONGEST_TOLD else []
+    return (*told[:_LONGEST_TOLD], *more, *counted)
 
 
 def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:
