@@ -16,6 +16,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """No test, and nothing that one starts, keeps anything in the state folder of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
     """In CI a skip is a failure: what a test needs has to be installed, or the test has to go."""
     if not IN_CI or report.outcome != "skipped" or hasattr(report, "wasxfail"):

@@ -41,6 +41,8 @@ MEMO = CalendarRef("memo")
 class MemoCalendar(Calendar, facets=["revisions"]):
     """The core of calendar@1, and the facet revisions."""
 
+    emits = frozenset({"calendar.event.changed"})
+
     def __init__(self, file: str | Path = "memo.json") -> None:
         self.file = Path(file)
 

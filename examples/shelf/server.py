@@ -7,6 +7,8 @@ from hotplug.serve import run
 
 
 class MemoryShelf(Shelf):
+    emits = frozenset({"shelf.thing.lent"})
+
     def __init__(self) -> None:
         self.kept = {name: OnShelf(thing=Thing(name), name=name.title()) for name in ("ladder", "drill")}
 

@@ -121,13 +121,20 @@ class Mute(Silent):
         return Answered()
 
 
-async def test_an_event_that_a_server_doesnt_say_it_emits_is_refused_where_it_is_emitted() -> None:
+async def test_an_event_that_a_server_doesnt_say_it_emits_is_told_and_counts_for_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with memory() as store:
         runtime = Runtime(Mute(), store=store, identity="mute")
+        window = await opened(runtime)
+        listening = {"types": ["silent.rang"]}
+        assert (await runtime.call("connection.events", listening)).content["code"] == "unsupported"
+        for _ in range(2):
+            assert not (await runtime.call("silent.value", {})).is_error
+        assert len([one for one in caplog.messages if "add it to the server's `emits`" in one]) == 1
+        assert not (await runtime.call("connection.events", listening)).is_error
         assert (await runtime.call("connection.describe", {})).content["senses"] == {}
-        answer = await runtime.call("silent.value", {})
-        assert answer.content["code"] == "internal"
-        assert "emits" in answer.content["message"]
+        assert (await closed(runtime, window))["coverage"]["senses"] == []
 
 
 async def test_a_sense_that_a_server_declares_weaker_is_watched_as_weak_as_that() -> None:

@@ -144,20 +144,22 @@ def _notes(report: JourneyReport) -> list[str]:
         for cell in backend.cells:
             if cell.status in {"refused", "failed"} and cell.message:
                 notes += _wrapped(f"{backend.name}: {cell.step}", cell.message)
-            notes += _open_claims(backend.name, cell)
+        notes += _unproved(backend)
     return notes
 
 
-def _open_claims(name: str, cell: Cell) -> list[str]:
-    """Why a claim was left open, and what to do next; why one was refuted stands with the failed step."""
-    lines: list[str] = []
-    for one in cell.claims:
-        if one.verdict != "yes":
-            lines += _wrapped(f"{name}: {one.that}: {one.verdict}", " ".join([*one.reasons, one.next_move]))
-    for one in cell.constraints:
-        if one.state == "unchecked" and one.detail:
-            lines += _wrapped(f"{name}: {one.that}: unchecked", one.detail)
-    return lines
+def _unproved(backend: BackendOutcome) -> list[str]:
+    """Why claims were refuted or left open, and what to do next; those with one reason in one note."""
+    found: dict[str, list[str]] = {}
+    for cell in backend.cells:
+        for one in cell.claims:
+            if one.verdict != "yes":
+                said = f"{one.verdict}, since {'; '.join(one.reasons[:1])}. Next: {one.next_move}"
+                found.setdefault(said, []).append(one.that)
+        for one in cell.constraints:
+            if one.state == "unchecked":
+                found.setdefault(f"unchecked, since {one.detail}", []).append(one.that)
+    return [line for said, claims in found.items() for line in _wrapped(f"{backend.name}: {', '.join(claims)}", said)]
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -83,7 +83,7 @@ class ConnectionParts:
     def _check_told(self, name: str) -> None:
         """Refuse to listen for what no provider can tell: silence would read as "nothing happens" (FR-25)."""
         owners = [one for one in self._runtime.providers if name in one.definition.all_parts]
-        if not owners or any(name in one.emits for one in owners):
+        if not owners or name in self.events.unsaid or any(name in one.emits for one in owners):
             return
         part = owners[0].definition.all_parts[name]
         without = without_of(part, [one.definition for one in owners])

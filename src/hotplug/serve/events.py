@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import logging
 import secrets
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from hotplug.serve.runtime import Runtime
 
 __all__ = ["EventLog", "Page", "Window"]
+
+_log = logging.getLogger(__name__)
 
 _LIVE_KEPT = 2_000
 """Live events kept at the most; a window that lost some says so in its coverage."""
@@ -66,6 +69,8 @@ class EventLog:
     epoch: str = field(default_factory=lambda: secrets.token_urlsafe(6))
     live: deque[tuple[int, dict[str, Any]]] = field(default_factory=lambda: deque(maxlen=_LIVE_KEPT))
     windows: dict[str, Window] = field(default_factory=dict[str, Window])
+    unsaid: set[str] = field(default_factory=set[str])
+    """Events that were emitted by servers that don't say that they emit them."""
     _count: int = 0
     _lost: int = 0
     _bell: anyio.Event | None = None
@@ -84,9 +89,13 @@ class EventLog:
                 raise HotplugError(
                     f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes"
                 )
-            if flags.name not in provider.emits:
-                raise HotplugError(
-                    f"{provider.title} emits {flags.name} and doesn't say so", hint=f'add "{flags.name}" to its emits'
+            if flags.name and flags.name not in provider.emits and flags.name not in self.unsaid:
+                # What it tells of has happened: that isn't undone by a fault of the declaration.
+                self.unsaid.add(flags.name)
+                _log.warning(
+                    "%s emits %s and doesn't say so, so nobody can count on it: add it to the server's `emits`",
+                    provider.title,
+                    flags.name,
                 )
             try:
                 call: Call | None = current_call()

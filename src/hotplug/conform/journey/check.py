@@ -221,7 +221,7 @@ def _arguments(step: Step, call: Step | Undo, part: Part, link: Link) -> Iterato
     """Arguments that the part doesn't have, or has only with a facet that isn't offered, and those that are missing."""
     schema = part.input.schema
     given = {name: value for name, value in call.with_.items() if name != "ext"}
-    for path, node in _unknown(schema, cast("Mapping[str, Any]", schema.get("$defs", {})), given, ""):
+    for path, node in _fields(schema, cast("Mapping[str, Any]", schema.get("$defs", {})), given, ""):
         if node is None:
             detail = f"{part.name} has no argument {path!r}"
             yield CheckFault(step.name, "unknown-argument", path, detail)
@@ -233,15 +233,15 @@ def _arguments(step: Step, call: Step | Undo, part: Part, link: Link) -> Iterato
             yield CheckFault(step.name, "missing-argument", name, f"{part.name} needs the argument {name!r}")
 
 
-def _unknown(
+def _fields(
     schema: Mapping[str, Any], definitions: Mapping[str, Any], value: Any, at: str
 ) -> Iterator[tuple[str, Mapping[str, Any] | None]]:
-    """Every argument in a value with the schema of its field; None for one that no schema has."""
+    """Every argument in a value, by its path, with the schema of its field; None where there is no such field."""
     if isinstance(value, list):
         items = [one["items"] for one in _branches(schema, definitions) if isinstance(one.get("items"), Mapping)]
         for number, item in enumerate(cast("list[Any]", value)):
             for one in items[:1]:
-                yield from _unknown(one, definitions, item, f"{at}[{number}]")
+                yield from _fields(one, definitions, item, f"{at}[{number}]")
     if not isinstance(value, dict):
         return
     branches = [one for one in _branches(schema, definitions) if "properties" in one]
@@ -254,7 +254,7 @@ def _unknown(
         path = f"{at}.{name}" if at else name
         yield path, fields.get(name)
         if name in fields:
-            yield from _unknown(fields[name], definitions, item, path)
+            yield from _fields(fields[name], definitions, item, path)
 
 
 def _branches(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

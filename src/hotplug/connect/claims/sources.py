@@ -173,9 +173,10 @@ class Sources:
             raise InvalidArgument(f"{selector} can be seen by several witnesses alike", hint=f"say which: {names}")
         return strongest[0][0]
 
-    def source_of(self, channel: str) -> str | None:
-        """The witness whose channel it is; None for the subject's own."""
-        return next((view.name for view in self.witnesses if channel in view.names.values()), None)
+    @property
+    def renamed(self) -> dict[str, tuple[str, str]]:
+        """The channels that have another name here than at their witness: witness and sense."""
+        return {name: (view.name, own) for view in self.witnesses for own, name in view.names.items() if name != own}
 
     async def before(self, conditions: Sequence[Condition] | None) -> tuple[Observation, ...]:
         """Facts as they stood when the window was opened.

@@ -73,7 +73,11 @@ def witness_channel(witness: str, channel: str) -> str:
     return f"x-{re.sub('[^a-z0-9-]', '-', witness.lower())}-{channel.removeprefix('x-')}"
 
 
-def sense_of(channel: str, renamed: Mapping[str, tuple[str, str]]) -> tuple[str, str | None]:
-    """The sense of a channel, and the witness whose it is: undoes `witness_channel` by the renames that were made."""
-    witness, sense = renamed.get(channel, (None, channel))
-    return sense, witness
+def sense_of(channel: str, renamed: Mapping[str, tuple[str, str]]) -> str:
+    """A channel as a person calls it: its sense, and by which witness where that had to be said.
+
+    Args:
+        renamed: The channels that `witness_channel` made, with their witness and sense.
+    """
+    found = renamed.get(channel)
+    return f"{found[1]} by {found[0]}" if found else channel

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from hotplug.connect.claims.conditions import Condition
+from hotplug.connect.claims.translation import sense_of
 from hotplug.errors import HotplugError
 from hotplug.evidence import (
     Adjudication,
@@ -115,9 +117,15 @@ class Claimed:
         return "\n".join(self.lines)
 
 
-def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, coverage: Coverage) -> tuple[str, ...]:
+def lines_of(
+    found: Adjudication,
+    claimed: Claimed,
+    run: VerificationRun,
+    coverage: Coverage,
+    renamed: Mapping[str, tuple[str, str]],
+) -> tuple[str, ...]:
     """A claim as a person reads it: verdict, conditions, why, what was seen and what wasn't, and the next move."""
-    counted = {f"{one.observation.channel}: {one.observation.summary}" for one in claimed.evidence}
+    counted = {f"{sense_of(one.observation.channel, renamed)}: {one.observation.summary}" for one in claimed.evidence}
     instead = [one for one in dict.fromkeys(claimed.seen) if one not in counted] if found.verdict == "no" else []
     besides = [f"  {'instead' if number == 0 else '':<9} {one}" for number, one in enumerate(instead[:_SHOWN])]
     if len(instead) > _SHOWN:
@@ -133,5 +141,8 @@ def lines_of(found: Adjudication, claimed: Claimed, run: VerificationRun, covera
         anomalies=run.anomalies,
         word="sense",
     )
+    if renamed:
+        names = re.compile("|".join(rf"(?<![\w-]){re.escape(one)}(?![\w-])" for one in renamed))
+        told = tuple(names.sub(lambda one: sense_of(one[0], renamed), line) for line in told)
     last = next((number for number, line in enumerate(told) if line.startswith("  next ")), len(told))
     return (*told[:last], *besides, *violated, *told[last:])

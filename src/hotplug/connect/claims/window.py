@@ -21,6 +21,7 @@ from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
 from hotplug.connect.claims.redaction import Redactor
 from hotplug.connect.claims.sources import Sources, WitnessView
+from hotplug.connect.claims.translation import sense_of
 from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
 from hotplug.connect.client import Link
 from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
@@ -338,7 +339,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             found = adjudicate(given)
             verdict = Verdict(found.verdict, found.ground, found.grade, found.reasons)
             claimed.evidence = given.evidence
-            claimed.seen = tuple(f"{one.channel}: {one.summary}" for one in self._read_by(claimed))
+            claimed.seen = tuple(f"{self._said(one.channel)}: {one.summary}" for one in self._read_by(claimed))
             claimed.blind_spots = coverage.blind_spots
             claimed.violations, claimed.unchecked = violations, unchecked
             evidence.update({one.observation.id: one for one in given.evidence})
@@ -374,8 +375,8 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             about = concerned(
                 found.ground, claimed.claim, channels=self._sources.channels, coverage=coverage, anomalies=anomalies
             )
-            claimed.next_move = next_move(found.ground, about, word="sense")
-            claimed.lines = lines_of(found, claimed, run, coverage)
+            claimed.next_move = next_move(found.ground, map(self._said, about), word="sense")
+            claimed.lines = lines_of(found, claimed, run, coverage, self._sources.renamed)
         for recording in self._link.recordings:
             recording.add(run)
 
@@ -422,6 +423,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         if not self._before or not any(one.is_fact for one in claimed.conditions):
             return None
         return assertions_held(claimed.claim.assertions, tuple(self._before.values()), read=self._read) or None
+
+    def _said(self, channel: str) -> str:
+        return sense_of(channel, self._sources.renamed)
 
     def _read_by(self, claimed: Claimed) -> list[Observation]:
         channels = {one for assertion in claimed.claim.assertions for one in assertion.channels}
