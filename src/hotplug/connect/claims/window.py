@@ -274,7 +274,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         return lambda one: one.channel in own or any(select(one) for select in selects)
 
     def _came_late(self) -> bool:
-        """Whether a look that ended after the time shows other than the last one in time, and claims were undecided then.
+        """Whether a look that ended after the time shows other than the last one in time, with claims undecided then.
 
         Whether what it shows was so in time, nobody knows. The first look counts as one in time, however long it took.
         """
