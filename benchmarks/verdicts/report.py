@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import time
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,7 @@ def listed(cases: Sequence[Case], played: Sequence[Judged], file: str) -> None:
 
 
 def _measured(played: Sequence[Judged]) -> Iterator[str]:
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    system = f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     defects = sum(not one.healthy for one in played)
     yield f"{time.strftime('%Y-%m-%d', time.gmtime())}, {system}: {defects} defects, {len(played) - defects} healthy."
     yield ""
