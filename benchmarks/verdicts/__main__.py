@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import anyio
 
-from benchmarks.verdicts.case import WITHIN, Case
+from benchmarks.verdicts.case import Case
 from benchmarks.verdicts.play import play_all
 from benchmarks.verdicts.scoring import Judged
 
@@ -48,10 +48,7 @@ def _arguments() -> argparse.Namespace:
         help="only cases of such names, as 'shop/order/*'; may be repeated",
     )
     parser.add_argument(
-        "--quiet",
-        type=float,
-        default=WITHIN,
-        help="seconds for which what came true has to last (%(default)s, the claim's time; the library's is 0.3)",
+        "--quiet", type=float, help="seconds of rest after which a window may end early (none: it lasts all its time)"
     )
     parser.add_argument("--at-once", type=int, default=AT_ONCE, help="cases that are played at the same time")
     parser.add_argument("--verbose", action="store_true", help="say of each case what was said and why")

@@ -27,13 +27,13 @@ class PlantError(Exception):
 async def play_all(
     cases: Sequence[Case],
     at_once: int,
-    quiet: float = WITHIN,
+    quiet: float | None = None,
     tell: Callable[[Case, Judged], None] | None = None,
 ) -> tuple[list[Judged], list[str]]:
     """Play cases, several at the same time.
 
     Args:
-        quiet: Seconds for which what is claimed has to last; by default as long as the claim's time.
+        quiet: Seconds of rest after which a window may end early; None as the library has it, for all of the claim's time.
 
     Returns:
         What was played, in the order of the cases, and a line for each case that couldn't be.
@@ -64,7 +64,7 @@ def _why(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-async def play(case: Case, quiet: float = WITHIN) -> Judged:
+async def play(case: Case, quiet: float | None = None) -> Judged:
     """Play a case.
 
     Raises:
@@ -74,7 +74,7 @@ async def play(case: Case, quiet: float = WITHIN) -> Judged:
         return await _played(case, world, client, quiet)
 
 
-async def _played(case: Case, world: World, client: Any, quiet: float) -> Judged:
+async def _played(case: Case, world: World, client: Any, quiet: float | None) -> Judged:
     task = case.task
     found = await task.first(client) if task.first else None
     watched = client.with_witness(*world.witnesses)
@@ -134,7 +134,9 @@ async def _played(case: Case, world: World, client: Any, quiet: float) -> Judged
 
 
 @asynccontextmanager
-async def _claimed(case: Case, watched: Any, quiet: float) -> AsyncGenerator[tuple[list[Claimed], Callable[[], None]]]:
+async def _claimed(
+    case: Case, watched: Any, quiet: float | None
+) -> AsyncGenerator[tuple[list[Claimed], Callable[[], None]]]:
     """A window with the claims of the task, and what writes them down where that comes late."""
     claims = [*case.task.claims.items()]
     written: list[Claimed] = []

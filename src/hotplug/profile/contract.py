@@ -409,7 +409,7 @@ class Profile(Contract):
         return self._connected().window(budget_ms)
 
     def claim(
-        self, statement: str, *conditions: Any, within: Any = "5s", quiet: Any = "300ms"
+        self, statement: str, *conditions: Any, within: Any = "2s", quiet: Any = None
     ) -> AbstractAsyncContextManager[Claimed]:
         """Write a claim down, act, and get its verdict.
 
@@ -420,14 +420,15 @@ class Profile(Contract):
         Args:
             conditions: Conditions (`net(…).exactly(1)`) that have to hold together, and constraints of the window.
             within: How long after the last action it may take to come true: `"5s"`, seconds, or a timedelta.
-            quiet: How long nothing new may come before a claim counts as settled that something late could spoil.
+            quiet: What something late could spoil (`exactly`, `at_most`, `absent`, facts, constraints) is watched for
+                all of `within`; with this, only until nothing new that bears on it has come for so long.
 
         Raises:
             InvalidArgument: It says nothing, or names nothing that could be evaluated.
         """
         return self._connected().claim(statement, conditions, within, quiet)
 
-    def claims(self, *, within: Any = "5s", quiet: Any = "300ms") -> AbstractAsyncContextManager[ClaimWindow]:
+    def claims(self, *, within: Any = "2s", quiet: Any = None) -> AbstractAsyncContextManager[ClaimWindow]:
         """A window for several claims: `async with app.claims() as window`, then `window.claim(…)`; see `claim`.
 
         A claim that is written after something was done in the window is recorded as such, and never proved.

@@ -105,6 +105,43 @@ async def test_a_double_that_comes_soon_after_the_first_is_not_missed(calendar: 
     assert (claim.verdict.value, claim.verdict.ground) == ("no", "assertion-failed")
 
 
+async def test_a_double_that_comes_late_and_in_time_is_not_missed(calendar: Calendar) -> None:
+    eyes = FakeEyes()
+    async with anyio.create_task_group() as tasks:
+
+        async def doubled() -> None:
+            with anyio.fail_after(5):
+                while eyes.looks < 7:  # pauses grow to a quarter of a second: most of one has gone by then
+                    await anyio.sleep(0.005)
+            eyes.see("calendar.event u2 created")
+
+        async with calendar.with_witness(eyes).claim("it is stored once", CREATED, within="1.5s") as claim:
+            await meet(calendar)
+            eyes.see("calendar.event u1 created")
+            tasks.start_soon(doubled)
+    assert (claim.verdict.value, claim.verdict.ground) == ("no", "assertion-failed")
+
+
+async def test_what_is_false_for_good_is_not_waited_for(calendar: Calendar) -> None:
+    eyes = FakeEyes()
+    with anyio.fail_after(20):
+        async with calendar.with_witness(eyes).claim("it is stored once", CREATED, within="60s") as claim:
+            await meet(calendar)
+            eyes.see("calendar.event u1 created")
+            eyes.see("calendar.event u2 created")
+    assert claim.verdict.ground == "assertion-failed"
+
+
+async def test_what_nothing_can_spoil_ends_when_it_is_seen(calendar: Calendar) -> None:
+    eyes = FakeEyes()
+    with anyio.fail_after(20):
+        async with calendar.with_witness(eyes).claim("it is stored", CREATED.selector.present(), within="60s") as claim:
+            await meet(calendar)
+            eyes.see("calendar.event u1 created")
+    assert claim.verdict.ground == "proved"
+    assert claim.run.windows[0].closed_by == "signal"
+
+
 class Restless(FakeEyes):
     """Sees something new at every look, so that nothing ever settles."""
 

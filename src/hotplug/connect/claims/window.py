@@ -58,6 +58,8 @@ Within = str | float | timedelta
 """A length of time: `"5s"`, `"500ms"`, `"2m"`, seconds, or a timedelta."""
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
+_REST: Final = 0.3
+"""Seconds without anything new after which the world counts as being at rest when the time is over."""
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.25
 _LONGEST_TOLD: Final = 20
@@ -91,20 +93,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
     Args:
         within: How long after the last action a claim may take to come true.
-        quiet: How long nothing new may be seen of what the claims read, or what the actions cause, before the window
-            counts as settled, where a claim could still be spoiled by what comes late (`exactly`, `at_most`, `absent`,
-            facts, constraints).
+        quiet: What something late could spoil (`exactly`, `at_most`, `absent`, facts, constraints) is watched for all
+            of `within`; with this, only until nothing new that bears on it has come for so long.
     """
 
     def __init__(
         self,
         link: Link,
         *,
-        within: Within = "5s",
-        quiet: Within = "300ms",
+        within: Within = "2s",
+        quiet: Within | None = None,
     ) -> None:
         self.id = f"w_{secrets.token_urlsafe(9)}"
-        self.within, self.quiet = seconds_of(within), seconds_of(quiet, "quiet")
+        self.within = seconds_of(within)
+        self.quiet = None if quiet is None else seconds_of(quiet, "quiet")
         self._link = link
         witnesses: tuple[Witness, ...] = link.witnesses
         names = [str(one.name) for one in witnesses]
@@ -176,7 +178,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         Args:
             conditions: All that will be claimed, where that is known.
         """
-        budget = int((self.within + self.quiet) * 1000)
+        budget = int((self.within + _REST) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
             self._sources.name_channels()
@@ -225,20 +227,18 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """Look until every claim is decided and nothing more comes, or the time is over; say which it was."""
         started = anyio.current_time()
         acted = self._sources.realm.acted or started
-        deadline = max(acted + self.within, started + self.quiet)
-        spoilable = bool(self._constraints) or any(
-            _spoilable(one) for claim in self._claims for one in claim.conditions
-        )
+        rest = min(_REST, self.quiet or _REST)
+        deadline = max(acted + self.within, started + rest)
         pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
-        world, ours = _Stillness(self.quiet, started), _Stillness(self.quiet, started)
+        world, ours = _Stillness(started), _Stillness(started)
         known: tuple[frozenset[str], bool] | None = None
         while True:
             began = anyio.current_time()
             self._seen = await self._sources.observe()
             now = anyio.current_time()
             idle = not self._sources.realm.under_way
-            settled = ours.since(now, filter(bears, self._seen)) and idle
-            quiet = world.since(now, self._seen) and idle
+            still = ours.lasting(now, filter(bears, self._seen)) if idle else 0.0
+            world_still = world.lasting(now, self._seen) if idle else 0.0
             decided = self._decided()
             if now < deadline or known is None:
                 known = _told(filter(bears, self._seen)), decided
@@ -246,16 +246,17 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                 self._in_time = known[0]
             if self._came_late():
                 return "budget-exhausted"
-            if decided and not spoilable:
+            if decided and not self._spoilable():
                 return "signal"
-            if decided and settled:
+            if decided and self.quiet is not None and still >= self.quiet:
                 return "quiescence"
-            if now >= deadline and (quiet or now >= last):
-                unsettled = not quiet or bool(self._sources.realm.unknown)
+            at_rest = (still if decided else world_still) >= rest
+            if now >= deadline and (at_rest or now >= last):
+                unsettled = not at_rest or (not decided and bool(self._sources.realm.unknown))
                 return "budget-exhausted" if unsettled else "quiescence"
             if now >= deadline and last == math.inf:
-                # A look takes time too: whether it is quiet now shows only after as long as quiet has to last.
-                last = now + self.quiet + 2 * (now - began)
+                # A look takes time too: whether the world is at rest now shows only a while later.
+                last = now + rest + 2 * (now - began)
             await anyio.sleep(min(pause, max(min(deadline, last) - now, 0.01)))
             pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -284,13 +285,23 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """Whether no claim could still become true: each is true, or false for good."""
         read = self._read
         for claimed in self._claims:
-            readings = [read(one.predicate) for one in claimed.claim.assertions]
-            answers = [(one, one.evaluate(self._seen)) for one in readings if one is not None]
-            if any(answer is False and not one.repairable(self._seen) for one, answer in answers):
+            if self._is_lost(claimed):
                 continue
-            if any(answer is not True for _, answer in answers):
+            readings = [read(one.predicate) for one in claimed.claim.assertions]
+            if any(one.evaluate(self._seen) is not True for one in readings if one is not None):
                 return False
         return True
+
+    def _is_lost(self, claimed: Claimed) -> bool:
+        """Whether a claim is false for good, whatever may still come."""
+        readings = [self._read(one.predicate) for one in claimed.claim.assertions]
+        known = [one for one in readings if one is not None]
+        return any(one.evaluate(self._seen) is False and not one.repairable(self._seen) for one in known)
+
+    def _spoilable(self) -> bool:
+        """Whether something that comes late could still make a claim false, or violate a constraint."""
+        alive = [one for one in self._claims if not self._is_lost(one)]
+        return bool(self._constraints) or any(_spoilable(one) for claim in alive for one in claim.conditions)
 
     @property
     def _read(self) -> Any:
@@ -513,17 +524,18 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
 
 class _Stillness:
-    """Whether the same has been seen for as long as quiet has to last."""
+    """For how long the same has been seen."""
 
-    def __init__(self, quiet: float, started: float) -> None:
-        self._quiet, self._since = quiet, started
+    def __init__(self, started: float) -> None:
+        self._since = started
         self._seen = frozenset[str]()
 
-    def since(self, now: float, seen: Iterable[Observation]) -> bool:
+    def lasting(self, now: float, seen: Iterable[Observation]) -> float:
+        """Seconds since something else was seen."""
         ids = _told(seen)
         if ids != self._seen:
             self._seen, self._since = ids, now
-        return now - self._since >= self._quiet
+        return now - self._since
 
 
 def _told_drops(dropped: Sequence[str]) -> tuple[str, ...]:
@@ -548,7 +560,7 @@ def _with_unchecked(coverage: Coverage, unchecked: Sequence[str]) -> Coverage:
 
 
 def claiming(
-    link: Link, statement: str, conditions: Sequence[Condition | Constraint], *, within: Within, quiet: Within
+    link: Link, statement: str, conditions: Sequence[Condition | Constraint], *, within: Within, quiet: Within | None
 ) -> AbstractAsyncContextManager[Claimed]:
     """A window with one claim, which is checked at once and written down when the window is entered."""
     held = checked(statement, conditions)

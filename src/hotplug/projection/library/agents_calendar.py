@@ -83,7 +83,7 @@ class AgentsCalendar:
         }
         made = await self._act("calendar_add", sent, "the event")
         handle = _path(made["href"])
-        return await self._written(handle, made, asked, given)
+        return await self._written(handle, made, asked, given, new=True)
 
     async def update(self, given: Fields) -> Fields:
         """A change of an event; exact where the event is as we wrote it, else refused with what may be lost."""
@@ -166,8 +166,11 @@ class AgentsCalendar:
                 raise
             raise doubted(error, what) from None
 
-    async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields) -> Fields:
-        """Compare what was written with what was asked; it is ours for as long as its etag stays."""
+    async def _written(self, handle: str, made: Fields, asked: Fields, given: Fields, *, new: bool = False) -> Fields:
+        """Compare what was written with what was asked; it is ours for as long as its etag stays.
+
+        Of an event that is `new` nobody else knows yet: what it shows instead is what the server made of it.
+        """
         etag = str(made.get("etag") or "")
         await self._ours.remember(handle, {"etag": etag, "start": asked["start"], "end": asked["end"]})
         try:
@@ -175,7 +178,7 @@ class AgentsCalendar:
         except ConnectionFailed as error:
             raise doubted(error, "the event was written, but can't be read back, so its content") from None
         event = _event(seen, _folder(seen), ours=True, floating=False)
-        if etag not in ("", seen["etag"]) and not_kept(asked, event):
+        if not new and etag not in ("", seen["etag"]) and not_kept(asked, event):
             raise Conflict(
                 f"the event was written as revision {etag}, and is shown as {seen['etag']} with another content",
                 hint="it was changed since, or the server still shows an old one: read it again, then decide",
