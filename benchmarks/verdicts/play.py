@@ -33,7 +33,7 @@ async def play_all(
     """Play cases, several at the same time.
 
     Args:
-        quiet: Seconds of rest after which a window may end early; None as the library has it, for all of the claim's time.
+        quiet: Seconds of rest after which a window may end early; without them it lasts all of the claim's time.
 
     Returns:
         What was played, in the order of the cases, and a line for each case that couldn't be.
