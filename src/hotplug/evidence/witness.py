@@ -81,7 +81,7 @@ class Witness(ABC):
 
     @abstractmethod
     async def observe(self, window: Window) -> tuple[Observation, ...]:
-        """Look again, and give everything that was seen in this window so far."""
+        """Look again, and give everything seen in this window so far; after the close, without another look."""
 
     @abstractmethod
     async def coverage(self, window: Window) -> Coverage:
@@ -89,7 +89,7 @@ class Witness(ABC):
 
     @abstractmethod
     async def close_window(self, window: Window) -> Window:
-        """The window with `closed_at`, and in `closed_by` what really ended it."""
+        """Look for the last time; the window with `closed_at`, and in `closed_by` what really ended it."""
 
     async def aclose(self) -> None:
         """Let go of what it holds open."""

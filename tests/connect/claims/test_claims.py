@@ -489,3 +489,19 @@ async def test_a_server_that_is_killed_before_the_end_is_unknown_and_never_no(tm
             os.kill(int(pid.read_text()), signal.SIGKILL)
     assert (claim.verdict.value, claim.verdict.ground) == ("unknown", "coverage-impeached")
     assert "can't be seen any more" in str(claim)
+
+
+class LastLook(FakeEyes):
+    """Sees what came last only when its window is closed, as a log that is read to its end does."""
+
+    async def close_window(self, window: Any) -> Any:
+        self.see("calendar.event u2 created")
+        return await super().close_window(window)
+
+
+async def test_what_a_witness_sees_at_the_close_of_its_window_counts(calendar: Calendar) -> None:
+    eyes = LastLook()
+    async with calendar.with_witness(eyes).claim("it is stored once", CREATED, within="300ms") as claim:
+        await meet(calendar)
+        eyes.see("calendar.event u1 created")
+    assert (claim.verdict.value, claim.verdict.ground) == ("no", "assertion-failed")

@@ -78,17 +78,23 @@ class WitnessView:
             update={"id": f"{self._prefix}{one.id}", "channel": self.names.get(one.channel, one.channel)}
         )
 
-    async def close(self) -> Closing:
-        """Its own end, as blind spots where it wasn't a clean one."""
-        observed = tuple(one.id for one in self.channels)
+    async def end(self) -> None:
+        """Close its window: it looks for the last time, and what it saw can be asked afterwards."""
         if self.window is not None and self.failed is None:
             try:
-                covered = await self.witness.coverage(self.window)
                 self.window = await self.witness.close_window(self.window)
             except Exception as error:
                 self.failed = f"{type(error).__name__} at the closing of its window"
+
+    async def close(self) -> Closing:
+        """What its last look could and couldn't see; its end as blind spots, where it wasn't a clean one."""
+        if self.window is not None and self.failed is None:
+            try:
+                covered = await self.witness.coverage(self.window)
+            except Exception as error:
+                self.failed = f"{type(error).__name__} when it was asked what it couldn't see"
             else:
-                return self._closing(covered, observed)
+                return self._closing(covered, tuple(one.id for one in self.channels))
         detail = f"the witness {self.name} could not look: {self.failed}"
         return Closing(None, self._everywhere(detail), ())
 

@@ -200,7 +200,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         with anyio.CancelScope(shield=True):
             await self._sources.realm.close()
             for view in self._sources.witnesses:
-                await view.close()
+                await view.end()
 
     async def __aenter__(self) -> ClaimWindow:
         return await self.open()
@@ -310,8 +310,10 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
     async def _close(self, cause: CloseCondition) -> None:
         self._open = False
         realm = self._sources.realm
-        # The realm's last events come with its end; witnesses look once more after that.
+        # The last events, and what a witness sees last, come with the end of their windows.
         closing = await realm.close()
+        for view in self._sources.witnesses:
+            await view.end()
         self._seen = await self._sources.observe()
         if self._came_late():
             cause = "budget-exhausted"
