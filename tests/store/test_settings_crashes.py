@@ -74,7 +74,7 @@ def killed_in_the_middle(worker: Worker, seed: int, choose: random.Random) -> li
     worker.process.stdin.write(json.dumps({"seed": seed}).encode() + b"\n")
     worker.process.stdin.flush()
     pid = worker.read()["pid"]
-    time.sleep(choose.uniform(0, 0.03))
+    time.sleep(choose.uniform(0, 0.15))
     os.kill(pid, signal.SIGKILL)
     told: list[bool] = []
     while (line := worker.read()) != "ended":

@@ -47,10 +47,10 @@ Role = Literal["person", "agent"]
 
 
 def default_settings_path() -> Path:
-    """The settings file where nobody names one: what `HOTPLUG_SETTINGS` says, else `settings.json` in the user's folder.
+    """The settings file where nobody names one: what `HOTPLUG_SETTINGS` says, else the user's `settings.json`.
 
-    That is the folder of configuration, where the user's own `hotplug.toml` lies. A file in the working directory is
-    never taken: whoever wrote it may not be the owner.
+    It lies in the user's folder of configuration, beside the user's own `hotplug.toml`. A file in the working directory
+    is never taken: whoever wrote it may not be the owner.
     """
     named = os.environ.get(SETTINGS_VARIABLE)
     if named:
@@ -129,7 +129,7 @@ class SettingsFile:
         if looked.problem is not None:
             if looked.problem != self._told:
                 self._told = looked.problem
-                instead = f"version {looked.version} is used, to read only" if looked.stands_in else "nothing is allowed"
+                instead = f"version {looked.version} is used instead" if looked.stands_in else "every thread is refused"
                 _logger.warning("%s: %s; %s", looked.problem, instead, looked.fix)
             return looked.settings
         self._told = None
@@ -236,7 +236,7 @@ class SettingsFile:
                 saved = self._try_to_replace(change)
             if saved is not None:
                 return saved
-        raise StoreError(f"{self.path} can't be {doing}: it keeps changing", hint="another program writes it; try again")
+        raise StoreError(f"{self.path} can't be {doing}: it keeps changing", hint="another program writes it")
 
     def _try_to_replace(self, change: Callable[[Content | None], bytes]) -> Saved | None:
         target = target_of(self.path)
