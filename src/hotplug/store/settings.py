@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 from hotplug.access import Host, PatchRefused, Settings, apply_patch, read_settings, write
 from hotplug.errors import ConfigError, Conflict, StoreError
-from hotplug.store.touched import overlapping
+from hotplug.store.overlap import overlapping
 from hotplug.store.versions import Entry, Versions, version_of
 from hotplug.store.whole import (
     Content,
