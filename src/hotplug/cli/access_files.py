@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hotplug.cli.failure import Exit, report
 from hotplug.cli.files import read_text
 from hotplug.cli.output import Output
-from hotplug.cli.printing import did_you_mean
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hotplug.access import Host, PatchRefused, Thread
-    from hotplug.store.settings import Looked, SettingsFile
+    from hotplug.access import Host, Thread
+    from hotplug.store.settings import Looked, Saved, SettingsFile
 
 __all__ = [
     "BasedOn",
     "HostFile",
     "LineageFile",
     "Settings",
+    "answer",
     "looked_at",
-    "read_host",
-    "read_lineage",
+    "read_host_file",
+    "read_lineage_file",
     "save",
     "settings_file",
 ]
@@ -88,12 +88,78 @@ def looked_at(out: Output, file: SettingsFile) -> Looked:
     return looked
 
 
-def save(out: Output, file: SettingsFile, patch: Mapping[str, object], *, based_on: str | None, host: Host | None) -> int:
-    """Save a patch in the person's role, and answer; a refusal is an error on stderr, and a no."""
+def save(
+    out: Output,
+    file: SettingsFile,
+    patch: Mapping[str, object],
+    done: str,
+    *,
+    based_on: str | None = None,
+    host: Path | None = None,
+) -> int:
+    """Save a patch in the person's role, and answer; a refusal is an error on stderr, and a no.
+
+    Args:
+        done: What the text says once it is done.
+    """
+    known = read_host_file(host)
+    return answer(out, file, done, lambda: file.save(patch, role="person", host=known, based_on=based_on))
+
+
+def answer(out: Output, file: SettingsFile, done: str, act: Callable[[], Saved]) -> int:
+    """Do a save, and say what came of it."""
     from hotplug.access import PatchRefused
 
     try:
-        saved = file.save(patch, role="person", host=host, based_on=based_on)
+        saved = act()
     except PatchRefused as error:
-        return refused(out, error)
-    return 0
+        report("refused", error.message, hint=error.fix, form=out.format, more={"setting": error.setting})
+        return Exit.NO
+    document = {
+        "file": str(file.path),
+        "version": saved.version,
+        "previous": saved.previous,
+        "changed": saved.changed,
+    }
+    text = f"{done} (version {saved.version})" if saved.changed else f"{file.path} said so already: nothing was written"
+    out.answer("hotplug.access-save/1", document, lambda: text)
+    return Exit.YES
+
+
+def read_host_file(path: Path | None) -> Host | None:
+    """What a host offers, as a file says it; None without one.
+
+    Raises:
+        ConfigError: The file can't be read, or has something else in it.
+    """
+    from hotplug.access import AccessError, read_host
+
+    if path is None:
+        return None
+    try:
+        return read_host(_text(path))
+    except AccessError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def read_lineage_file(path: Path | None) -> Mapping[str, Thread]:
+    """Threads by their ids, as a file says it; without a file, none.
+
+    Raises:
+        ConfigError: The file can't be read, or has something else in it.
+    """
+    from hotplug.access import AccessError, read_lineage
+
+    if path is None:
+        return {}
+    try:
+        return read_lineage(_text(path))
+    except AccessError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _text(path: Path) -> str:
+    text = read_text(path)
+    if text is None:
+        raise ConfigError(f"there is no file {path}")
+    return text
