@@ -156,7 +156,7 @@ class ObjectNode(Node):
         found = self.values(key)
         return found[-1] if found else None
 
-    def keys(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Each key once, in order."""
         return tuple(dict.fromkeys(name for name, _ in self.members))
 
