@@ -128,7 +128,7 @@ def read_host(text: str | bytes | Mapping[str, object]) -> Host:
     """A host from its document, or from what `json.loads` made of one.
 
     `{"servers": {name: [tools]}, "toolkits": {name: {"group": …, "tools": […]}}, "ungrouped": {tool: toolkit}}`: all
-    three may be left out, a server may also be `{"tools": […]}`, and a toolkit without a group has ungrouped tools only.
+    three may be left out, a server may also be `{"tools": […]}`, a toolkit without group has ungrouped tools only.
 
     Raises:
         NotJson: the text is none.

@@ -100,7 +100,7 @@ _NEITHER: Final = 'write "all" or a list of names'
 
 
 def read_profile(name: str, node: Node) -> Profile | Fault:
-    """A profile from its document, or the first thing that makes it unusable; strict in every part: a doubt closes it."""
+    """A profile from its document, or the first thing that makes it unusable; strict: a doubt closes it."""
     if not isinstance(node, ObjectNode):
         return Fault((), f"is a {node.kind}, not a profile", "write an object with servers and groups")
     fault = _fields(node, (), _FIELDS)

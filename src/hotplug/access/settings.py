@@ -280,17 +280,17 @@ class _Reading:
             self.closed[key] = self._unreadable((key,), values[0], "write an object, or take it out")
         return ObjectNode()
 
-    def _entries(self, key: str) -> dict[str, tuple[Node, ...]]:
+    def _entries(self, key: str) -> dict[str, list[Node]]:
         """A map's values by its trimmed keys: two that differ in blanks at an end are one key, given twice."""
-        found: dict[str, tuple[Node, ...]] = {}
+        found: dict[str, list[Node]] = {}
         for name, value in self._map(key).members:
-            found[name.strip()] = (*found.get(name.strip(), ()), value)
+            found.setdefault(name.strip(), []).append(value)
         return found
 
     def _name(self, node: ObjectNode, path: tuple[str, ...], key: str) -> str | None:
         return self._text((*path, key), node.values(key))
 
-    def _text(self, path: tuple[str, ...], values: tuple[Node, ...]) -> str | None:
+    def _text(self, path: tuple[str, ...], values: list[Node]) -> str | None:
         """A name, trimmed; None where it is not set; a marker's text where it can't be read."""
         if not values:
             return None
@@ -305,9 +305,9 @@ class _Reading:
     def _unreadable(self, path: tuple[str, ...], node: Node, fix: str) -> Marker:
         return self._mark(path, "unreadable", node, f"{path_text(path)} is {marker_text(node)}", fix)
 
-    def _twice(self, path: tuple[str, ...], values: tuple[Node, ...]) -> Marker:
+    def _twice(self, path: tuple[str, ...], values: list[Node]) -> Marker:
         problem = f"{path_text(path)} is given twice: other readers take the last one"
-        return self._mark(path, "twice", ListNode(values, inline=True), problem, "leave one of them")
+        return self._mark(path, "twice", ListNode(tuple(values), inline=True), problem, "leave one of them")
 
     def _mark(self, path: tuple[str, ...], kind: MarkerKind, original: Node, problem: str, fix: str) -> Marker:
         marker = Marker(path, kind, original, problem, fix)
