@@ -31,7 +31,7 @@ from hotplug.access.names import (
 )
 from hotplug.access.profiles import Fault, Profile, fault_text, read_profile
 
-__all__ = ["TWICE", "Marker", "MarkerKind", "Project", "Settings", "marker_text", "read_settings"]
+__all__ = ["TWICE", "Marker", "MarkerKind", "Project", "Settings", "marker_text", "read_settings", "settings_of"]
 
 MarkerKind = Literal["unreadable", "twice", "profile", "reserved", "name"]
 
@@ -171,8 +171,14 @@ def read_settings(text: str | bytes | None, *, last_good: str | bytes | None = N
         document = parse(text)
     except NotJson as error:
         return _without_file(str(error), last_good)
+    found = settings_of(document)
+    return found if found.unreadable is None else _without_file(found.unreadable, last_good)
+
+
+def settings_of(document: Document) -> Settings:
+    """The settings in a document that is parsed already; as leniently."""
     if not isinstance(document.root, ObjectNode):
-        return _without_file(f"it holds a {document.root.kind}, not an object", last_good)
+        return Settings(unreadable=f"it holds a {document.root.kind}, not an object")
     return _Reading(document, document.root).settings()
 
 
