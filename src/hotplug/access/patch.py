@@ -227,10 +227,10 @@ class _Patch:
         """A node with a default set: `mcpProfile` or `mcpSubagentProfile`, at the top or in a project."""
         key = path[-1]
         current = node.values(key)
-        if isinstance(value, NullNode):
-            return node.without(key) if current else node
         if _as_read(current, value):
             return node
+        if isinstance(value, NullNode):
+            return node.without(key) if current else node
         self._check_name(path, value, inherit=key == SUBAGENT)
         return node.having(key, value)
 
@@ -296,24 +296,23 @@ class _Patch:
         for name, value in patch.members:
             # Projects and threads are looked up without the blanks at their ends, so they are patched that way.
             names = [one for one in node.names() if one == name or (key != PROFILES and one.strip() == name.strip())]
-            current = [one for same_name in names for one in node.values(same_name)]
-            new = None if isinstance(value, NullNode) else change((key, name), current, value)
-            if isinstance(value, NullNode) and current and key == PROFILES:
-                self.removed.append(name)
-            if current and (new is None or (len(current) > 1 or new is not current[0])):
-                if new is not None and len(current) > 1 and _as_read(current, value):
-                    continue
-                for one in names[1:] if new is not None else names:
+            current = [one for spelling in names for one in node.values(spelling)]
+            if isinstance(value, NullNode):
+                if current and key == PROFILES:
+                    self.removed.append(name)
+                for one in names:
                     node = node.without(one)
-                if new is not None:
+            elif not _as_read(current, value):
+                new = change((key, name), current, value)
+                if not current:
+                    node = node.having(name, new)
+                elif new is not current[0]:
+                    for one in names[1:]:
+                        node = node.without(one)
                     node = _renamed(node, names[0], name, new)
-            elif new is not None and not current:
-                node = node.having(name, new)
         return node
 
     def _profile(self, path: tuple[str, ...], current: list[Node], value: Node) -> Node:
-        if _as_read(current, value):
-            return current[0]
         name, place = path[-1], path_text(path)
         if name in RESERVED:
             what = "is a built-in profile" if name in BUILT_IN else "means the default"
@@ -349,8 +348,6 @@ class _Patch:
             self._refuse((*path, "groups"), f"{path_text(path)} names the group {quoted(group)}, which is unknown", fix)
 
     def _pick(self, path: tuple[str, ...], current: list[Node], value: Node) -> Node:
-        if _as_read(current, value):
-            return current[0]
         if not is_thread_id(path[-1]):
             fix = "use 1 to 256 characters with no blank at an end"
             self._refuse(path, f"no thread can have the id {quoted(path[-1])}", fix)
@@ -360,8 +357,6 @@ class _Patch:
         return value
 
     def _project(self, path: tuple[str, ...], current: list[Node], value: Node) -> Node:
-        if current and _as_read(current, value):
-            return current[0]
         if not path[-1].strip():
             self._refuse(path, "a project has a blank name", "write its name")
         if not isinstance(value, ObjectNode):
@@ -374,9 +369,11 @@ class _Patch:
         for key, item in value.members:
             if key in _NAMES:
                 node = self._name(node, (*path, key), item)
+            elif len(node.values(key)) == 1 and same(node.values(key)[0], item):
+                continue
             elif isinstance(item, NullNode):
                 node = node.without(key) if node.values(key) else node
-            elif len(node.values(key)) != 1 or not same(node.values(key)[0], item):
+            else:
                 spelled = spelled_as(key, _NAMES)
                 if spelled is not None and not node.values(key):
                     self._refuse((*path, key), f"{path_text((*path, key))} is no setting", f"write {spelled}")
