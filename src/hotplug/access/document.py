@@ -147,16 +147,16 @@ class ObjectNode(Node):
         """object."""
         return "object"
 
-    def values(self, key: str) -> tuple[Node, ...]:
+    def values(self, key: str) -> list[Node]:
         """Everything that stands under a key: none, one, or more where it is given twice."""
-        return tuple(value for name, value in self.members if name == key)
+        return [value for name, value in self.members if name == key]
 
     def get(self, key: str) -> Node | None:
         """The value of a key, the last one where it is given twice; None where it is missing."""
         found = self.values(key)
         return found[-1] if found else None
 
-    def keys(self) -> tuple[str, ...]:
+    def names(self) -> tuple[str, ...]:
         """Each key once, in order."""
         return tuple(dict.fromkeys(name for name, _ in self.members))
 
