@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import hotplug.store.settings as module
-from hotplug.access import Host, PatchRefused, resolve
+from hotplug.access import Host, PatchRefused, Settings
 from hotplug.errors import ConfigError, Conflict, StoreError
 from hotplug.store import SettingsFile
 from hotplug.store.settings import default_settings_path
@@ -49,7 +49,7 @@ def pick(thread: str, profile: str | None) -> dict[str, Any]:
 def test_a_file_that_is_not_there_reads_as_the_defaults_and_is_made_by_the_first_save(
     file: SettingsFile, path: Path
 ) -> None:
-    assert file.read().default == "all"
+    assert file.read() == Settings()
     assert list(path.parent.iterdir()) == []
     saved = save(file, {"mcpProfile": "host-only"})
     assert (saved.previous, saved.changed) == ("none", True)
@@ -171,8 +171,7 @@ def test_a_file_that_cannot_be_read_is_left_alone_and_the_last_good_copy_is_used
 def test_a_file_that_cannot_be_read_and_never_could_refuses_every_thread(file: SettingsFile, path: Path) -> None:
     path.write_text("{", encoding="utf-8")
     settings = file.read()
-    assert settings.unreadable is not None
-    assert not hasattr(resolve(settings, "t", {}, HOST), "allows")
+    assert settings.refuses_all
     assert not file.look().stands_in
     with pytest.raises(StoreError):
         save(file, {"mcpProfile": "host-only"})
@@ -230,9 +229,7 @@ def test_a_change_is_seen_at_the_next_read_also_one_of_the_same_size_at_once(fil
         assert file.read().default == f"p{number:02}"
 
 
-def test_an_unchanged_file_is_read_once(
-    file: SettingsFile, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unchanged_file_is_read_once(file: SettingsFile, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text("{}", encoding="utf-8")
     os.utime(path, ns=(0, 0))
     monkeypatch.setattr(module, "_SETTLED_NS", -(10**12))
@@ -289,7 +286,7 @@ def test_a_link_is_followed_and_stays_one(tmp_path: Path) -> None:
 def test_a_link_to_itself_is_an_error(path: Path) -> None:
     path.symlink_to(path.name)
     file = SettingsFile(path)
-    assert file.read().unreadable is not None
+    assert file.read().refuses_all
     with pytest.raises(StoreError):
         save(file, {"mcpProfile": "host-only"})
 
@@ -320,9 +317,7 @@ def test_a_save_starts_over_when_the_file_is_changed_under_it(
     assert document(path) == {"mcpProfile": "host-only", "mcpThreadProfiles": {"t": "all"}}
 
 
-def test_a_save_starts_over_when_the_link_is_changed_under_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_starts_over_when_the_link_is_changed_under_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new, link = tmp_path / "old.json", tmp_path / "new.json", tmp_path / "settings.json"
     old.write_text('{"old": 1}')
     new.write_text('{"new": 1}')
@@ -432,7 +427,7 @@ def test_a_version_that_is_not_there_is_not_restored(file: SettingsFile, path: P
 def test_picks_of_threads_that_are_gone_go_in_the_hosts_word_only(file: SettingsFile, path: Path) -> None:
     for thread in ("a", "b"):
         save(file, pick(thread, "host-only"))
-    save(file, {}, gone=["a", "never"])
+    file.prune(["a", "never"])
     assert document(path)["mcpThreadProfiles"] == {"b": "host-only"}
 
 

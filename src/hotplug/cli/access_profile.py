@@ -9,7 +9,6 @@ import typer
 from hotplug.cli.access_files import BasedOn, HostFile, Settings, save, settings_file
 from hotplug.cli.command import command, group
 from hotplug.cli.output import Output
-from hotplug.cli.printing import did_you_mean
 from hotplug.errors import ConfigError
 
 app = group("Access profiles: which servers, groups and tools they give.")

@@ -36,7 +36,7 @@ def _paths(patch: Mapping[str, object]) -> Iterator[tuple[str, ...]]:
     for key, value in patch.items():
         node = node_of(value)
         if key in _MAPS and isinstance(node, ObjectNode):
-            yield from ((key, entry) for entry in node.keys())
+            yield from ((key, entry) for entry in node.names())
         else:
             yield (key,)
 

@@ -6,6 +6,7 @@ first seen. If the file itself can't be read any more, the newest of them that c
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import logging
 import os
@@ -14,9 +15,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-from hotplug.access import Host, PatchRefused, Settings, apply_patch, read_settings, write
+from hotplug.access import Document, Host, PatchRefused, Role, Settings, apply_patch, prune_picks, read_settings, write
 from hotplug.errors import ConfigError, Conflict, StoreError
 from hotplug.store.overlap import overlapping
 from hotplug.store.versions import Entry, Versions, version_of
@@ -39,11 +40,7 @@ SETTINGS_VARIABLE: Final = "HOTPLUG_SETTINGS"
 _PATIENCE: Final = 10.0
 _TRIES: Final = 10
 _SETTLED_NS: Final = 100_000_000
-_NO_JSON: Final = b"\0"
-
 _logger = logging.getLogger("hotplug.settings")
-
-Role = Literal["person", "agent"]
 
 
 def default_settings_path() -> Path:
@@ -74,7 +71,7 @@ class Looked:
     @property
     def stands_in(self) -> bool:
         """Whether these are the last good copy's settings, in place of the file's."""
-        return self.problem is not None and self.settings.unreadable is None
+        return self.settings.read_only
 
 
 @dataclass(frozen=True)
@@ -153,7 +150,7 @@ class SettingsFile:
         role: Role,
         host: Host | None = None,
         based_on: str | None = None,
-        gone: Collection[str] = (),
+        now_unused: Collection[str] = (),
     ) -> Saved:
         """Apply one patch to the file as it is now: whole, or not at all. After this it stays, also after a power cut.
 
@@ -163,7 +160,7 @@ class SettingsFile:
             host: Whose groups exist; None: groups aren't checked.
             based_on: The version that the caller had before his eyes; what changed since then in the file is no
                 obstacle, unless it is what this patch changes too.
-            gone: Threads that no longer exist, in the host's word: their picks are removed.
+            now_unused: Threads that the host says nobody uses now: a refusal for want of room names one of them.
 
         Raises:
             PatchRefused: Something in the patch can't be saved; it names the setting and the fix.
@@ -171,19 +168,30 @@ class SettingsFile:
             StoreError: The file can't be read, so nothing is written to it; or it can't be written.
         """
 
-        def change(content: Content | None) -> bytes:
-            now = self._readable(content)
+        def change(content: Content | None) -> bytes | None:
+            document = self._readable(content)
+            changed = apply_patch(
+                document, patch, role=role, agent_writable=self._agent_writable, host=host, now_unused=now_unused
+            )
             if based_on is not None and based_on != version_of(content and content.data):
                 self._check_based_on(based_on, content, patch)
-            changed = apply_patch(
-                now.document,
-                patch,
-                role=role,
-                agent_writable=self._agent_writable,
-                host=host,
-                now_unused=gone,
-            )
-            return write(changed).encode()
+            return _written(document, changed, content)
+
+        return self._replace(change, "saved")
+
+    def prune(self, gone: Collection[str]) -> Saved:
+        """Remove the picks of threads that no longer exist, in the host's word alone.
+
+        Args:
+            gone: Threads that are closed for good: their ids never come back.
+
+        Raises:
+            StoreError: The file can't be read, so nothing is written to it; or it can't be written.
+        """
+
+        def change(content: Content | None) -> bytes | None:
+            document = self._readable(content)
+            return _written(document, document and prune_picks(document, gone), content)
 
         return self._replace(change, "saved")
 
@@ -218,7 +226,9 @@ class SettingsFile:
             StoreError: The file can't be written.
         """
         if role != "person":
-            raise PatchRefused("settings", "an earlier version can be restored by the person only", "ask the person")
+            raise PatchRefused(
+                "the settings", "only the person can restore a version", "ask the owner to do it"
+            )
         versions = Versions(target_of(self.path))
         with as_file_errors(versions.folder, "read"):
             found = [entry for entry in versions.entries() if version and entry.version.startswith(version)]
@@ -230,7 +240,7 @@ class SettingsFile:
             raise ConfigError(f"version {found[-1].version} can't be read itself", hint="`history` says which can")
         return self._replace(lambda _: data, "restored")
 
-    def _replace(self, change: Callable[[Content | None], bytes], doing: str) -> Saved:
+    def _replace(self, change: Callable[[Content | None], bytes | None], doing: str) -> Saved:
         for _ in range(_TRIES):
             with as_file_errors(self.path, doing):
                 saved = self._try_to_replace(change)
@@ -238,7 +248,7 @@ class SettingsFile:
                 return saved
         raise StoreError(f"{self.path} can't be {doing}: it keeps changing", hint="another program writes it")
 
-    def _try_to_replace(self, change: Callable[[Content | None], bytes]) -> Saved | None:
+    def _try_to_replace(self, change: Callable[[Content | None], bytes | None]) -> Saved | None:
         target = target_of(self.path)
         versions = Versions(target)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -254,7 +264,7 @@ class SettingsFile:
             before = read_content(target)
             old = before and before.data
             new = change(before)
-            if new == old:
+            if new is None or new == old:
                 return Saved(version_of(old), version_of(old), changed=False)
             if old is not None:
                 versions.keep(old)
@@ -304,17 +314,18 @@ class SettingsFile:
         known: list[Entry] = []
         with contextlib.suppress(OSError):
             known = versions.entries()
-        if self._good is not None and self._good.version not in {entry.version for entry in known}:
-            return replace(self._good, problem=problem, fix=fix)
-        for entry in reversed(known):
-            with contextlib.suppress(OSError):
-                data = versions.data(entry)
-                settings = read_settings(_NO_JSON if data is None else data)
-                if settings.unreadable is None:
-                    return Looked(settings, entry.version, problem, fix)
-        if self._good is not None:
-            return replace(self._good, problem=problem, fix=fix)
-        return Looked(read_settings(_NO_JSON), "none", problem, fix)
+        good = self._good
+        if good is None or good.version in {entry.version for entry in known}:
+            for entry in reversed(known):
+                with contextlib.suppress(OSError):
+                    data = versions.data(entry)
+                    settings = None if data is None else read_settings(data)
+                    if settings is not None and settings.unreadable is None:
+                        good = Looked(settings, entry.version)
+                        break
+        if good is None:
+            return Looked(Settings(unreadable=problem), "none", problem, fix)
+        return Looked(replace(good.settings, unreadable=problem, read_only=True), good.version, problem, fix)
 
     def _keep(self, target: Path, data: bytes) -> None:
         """Keep a good content for bad days, if nobody is saving just now: who saves keeps it anyway."""
@@ -329,13 +340,13 @@ class SettingsFile:
                 if held and (now := read_content(target)) is not None and now.data == data:
                     versions.keep(data)
 
-    def _readable(self, content: Content | None) -> Settings:
+    def _readable(self, content: Content | None) -> Document | None:
         """The settings that a save begins from; what can't be read is left alone."""
-        folder = Versions(target_of(self.path))
-        if content is None and folder.entries():
+        versions = Versions(target_of(self.path))
+        if content is None and versions.entries():
             raise StoreError(
                 f"{self.path} is gone, so nothing is saved to it",
-                hint=f"restore a version of it, or remove {folder.folder} to begin anew",
+                hint=f"restore a version of it, or remove {versions.folder} to begin anew",
             )
         settings = read_settings(content and content.data)
         if settings.unreadable is not None:
@@ -343,7 +354,7 @@ class SettingsFile:
                 f"{self.path} can't be read, so nothing is saved to it: {settings.unreadable}",
                 hint="mend it, or restore a version of it",
             )
-        return settings
+        return settings.document
 
     def _check_based_on(self, based_on: str, content: Content | None, patch: Mapping[str, object]) -> None:
         versions = Versions(target_of(self.path))
@@ -360,6 +371,15 @@ class SettingsFile:
                 f"{self.path} changed since version {based_on}: somebody else changed {', '.join(both)} too",
                 hint=f"look at it as it is now (version {now}), and save again",
             )
+
+
+def _written(old: Document | None, new: Document | None, content: Content | None) -> bytes | None:
+    """The bytes to be written; None where nothing changes."""
+    if new is None or new is old:
+        return None
+    text = write(new).encode()
+    # A file from another editor keeps its mark.
+    return codecs.BOM_UTF8 + text if content is not None and content.data.startswith(codecs.BOM_UTF8) else text
 
 
 def _confirm(target: Path) -> None:
