@@ -10,6 +10,7 @@ import typer
 from hotplug.cli.access_files import BasedOn, HostFile, Settings, save, settings_file
 from hotplug.cli.command import command, group
 from hotplug.cli.output import Output
+from hotplug.cli.printing import did_you_mean
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def rename(
     to: Annotated[str, typer.Argument(help="Its new name.", metavar="NEW", show_default=False)],
     everywhere: Annotated[
         bool,
-        typer.Option("--everywhere", help="Also in the defaults, picks and projects that use it, in the same save."),
+        typer.Option("--everywhere", help="Also in defaults, picks and projects that use it, in one save."),
     ] = False,
     based_on: BasedOn = None,
     settings: Settings = None,
@@ -139,7 +140,7 @@ def _rules(allow: list[str], deny: list[str]) -> dict[str, dict[str, Any]]:
     for word in allow:
         server, slash, tool = word.partition("/")
         if not server or not slash:
-            raise ConfigError(f"--allow {word!r} isn't SERVER/TOOL", hint="for example `--allow mail/search`")
+            raise ConfigError(f"--allow {word!r} isn't SERVER/TOOL", hint="`--allow mail/search`, for example")
         rules.setdefault(server, {}).setdefault("allow", []).extend([tool] if tool else [])
     for word in deny:
         server, slash, tool = word.partition("/")
@@ -161,7 +162,7 @@ def _profiles(settings: Read) -> dict[str, Node]:
 
     root = settings.document and settings.document.root
     there = root.get("mcpProfiles") if isinstance(root, ObjectNode) else None
-    return {name: value for name, value in there.members} if isinstance(there, ObjectNode) else {}
+    return dict(there.members) if isinstance(there, ObjectNode) else {}
 
 
 def _unknown(name: str, known: Iterable[str]) -> ConfigError:
