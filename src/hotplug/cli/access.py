@@ -37,7 +37,7 @@ _ELSEWHERE = {"mcpThreadProfiles": "pick", "mcpProfiles": "profile"}
 
 @command(app, "show")
 def show(out: Output, settings: Settings = None) -> None:
-    """Show the settings: profiles, defaults, picks and projects, and what in the file can't be used."""
+    """Show the settings, and what in the file can't be used."""
     from hotplug.cli.access_text import settings_document, settings_text
 
     looked = looked_at(out, file := settings_file(out, settings))
@@ -62,7 +62,7 @@ def explain(
     ] = None,
     settings: Settings = None,
 ) -> int:
-    """Tell step by step what a thread gets, and which setting decided it.
+    """Tell step by step what a thread gets, and why.
 
     Without --lineage THREAD is taken as one that has no parent and no project; without --host nobody knows which tools
     there are, so only the profiles are told.
@@ -74,11 +74,14 @@ def explain(
     from hotplug.cli.access_text import explanation_text
 
     known = read_host_file(host)
+    asked = None if tool is None or known is None else _split(tool, known)
     if tool is not None and known is None:
         raise ConfigError("--tool needs --host", hint="without it nobody knows which tools there are")
     looked = looked_at(out, file := settings_file(out, settings))
     threads = {thread: Thread(thread)} if lineage is None else read_lineage_file(lineage)
-    found = explained(looked.settings, thread, threads, known or Host(), tool=tool and _split(tool, known or Host()))
+    found = explained(
+        looked.settings, thread, threads, known or Host(), tool=None if tool is None else _split(tool, known or Host())
+    )
     document = {"file": str(file.path), "version": looked.version, **found.document()}
     if known is None and isinstance(access := document.get("access"), dict):
         # What is there isn't known: no list of it may read as none.
@@ -102,9 +105,10 @@ def _split(word: str, host: Host) -> tuple[str, str]:
 
 @command(app, "check")
 def check(out: Output, host: HostFile = None, settings: Settings = None) -> int:
-    """Check the settings: what can't be used, names of profiles that aren't there, and rules that match nothing.
+    """Find what can't be used or matches nothing.
 
-    Which servers, groups and tools there are is known only with --host; it is checked as well.
+    That is: values that can't be read, names of profiles that aren't there, and with --host names of servers, groups
+    and tools that aren't there. The host is checked as well.
 
     Exit codes: 0 nothing is wrong, 1 something is, 2 it can't be checked.
     """
@@ -113,7 +117,7 @@ def check(out: Output, host: HostFile = None, settings: Settings = None) -> int:
 
     known = read_host_file(host)
     looked = looked_at(out, file := settings_file(out, settings))
-    findings = [*checked(looked.settings, known), *(known.check() if known else ())]
+    findings = checked(looked.settings, known)
     rows = [one.document() for one in findings]
     document: dict[str, Any] = {"file": str(file.path), "version": looked.version}
     if looked.problem is not None:
@@ -141,7 +145,7 @@ def set_(
     based_on: BasedOn = None,
     settings: Settings = None,
 ) -> int:
-    """Set the default profile of threads, or of delegated children.
+    """Set the default profile of threads or sub-agents.
 
     Exit codes: 0 saved, 1 refused, 2 it can't be done as it stands.
     """
@@ -187,7 +191,10 @@ def pick(
 
 @command(app, "history")
 def history(out: Output, settings: Settings = None) -> None:
-    """List the versions of the settings that are kept, newest first: each as it was saved, or first seen."""
+    """List the versions that are kept, newest first.
+
+    Each is one that was saved, or an edit by hand as it was first seen.
+    """
     file = settings_file(out, settings)
     rows = [
         {
@@ -221,7 +228,9 @@ def restore(
     version: Annotated[str, typer.Argument(help="The version, or its beginning.", show_default=False)],
     settings: Settings = None,
 ) -> int:
-    """Put a kept version in the place of the settings, whatever stands there now; that is kept as well.
+    """Put a kept version in place of the settings.
+
+    Whatever stands there now is replaced, and kept as a version itself.
 
     Exit codes: 0 restored, 2 it can't be done as it stands.
     """

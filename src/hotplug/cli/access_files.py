@@ -113,7 +113,10 @@ def answer(out: Output, file: SettingsFile, done: str, act: Callable[[], Saved])
     try:
         saved = act()
     except PatchRefused as error:
-        report("refused", error.message, hint=error.fix, form=out.format, more={"setting": error.setting})
+        more: dict[str, object] = {"setting": error.setting}
+        if error.others:
+            more["others"] = [f"{other.message}: {other.fix}" for other in error.others]
+        report("refused", error.message, hint=error.fix, form=out.format, more=more)
         return Exit.NO
     document = {
         "file": str(file.path),
