@@ -79,9 +79,7 @@ def explain(
         raise ConfigError("--tool needs --host", hint="without it nobody knows which tools there are")
     looked = looked_at(out, file := settings_file(out, settings))
     threads = {thread: Thread(thread)} if lineage is None else read_lineage_file(lineage)
-    found = explained(
-        looked.settings, thread, threads, known or Host(), tool=None if tool is None else _split(tool, known or Host())
-    )
+    found = explained(looked.settings, thread, threads, known or Host(), tool=asked)
     document = {"file": str(file.path), "version": looked.version, **found.document()}
     if known is None and isinstance(access := document.get("access"), dict):
         # What is there isn't known: no list of it may read as none.

@@ -226,9 +226,7 @@ class SettingsFile:
             StoreError: The file can't be written.
         """
         if role != "person":
-            raise PatchRefused(
-                "the settings", "only the person can restore a version", "ask the owner to do it"
-            )
+            raise PatchRefused("the settings", "only the person can restore a version", "ask the owner to do it")
         versions = Versions(target_of(self.path))
         with as_file_errors(versions.folder, "read"):
             found = [entry for entry in versions.entries() if version and entry.version.startswith(version)]
@@ -246,7 +244,10 @@ class SettingsFile:
                 saved = self._try_to_replace(change)
             if saved is not None:
                 return saved
-        raise StoreError(f"{self.path} can't be {doing}: it keeps changing", hint="another program writes it")
+        raise StoreError(
+            f"{self.path} can't be {doing}: it keeps changing",
+            hint="another program writes it; try again when that is done",
+        )
 
     def _try_to_replace(self, change: Callable[[Content | None], bytes | None]) -> Saved | None:
         target = target_of(self.path)

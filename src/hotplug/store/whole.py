@@ -8,6 +8,7 @@ locked; the kernel lets go of it when its holder ends, however it ends.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import random
 import re
@@ -76,13 +77,33 @@ class Content:
         return (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
 
 
+class FileTrouble(OSError):
+    """Something about a file that the system wouldn't complain of, and what to do about it."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+_HINTS: Final = {
+    errno.ENOSPC: "make room on the disk, and try again",
+    errno.EDQUOT: "make room on the disk, and try again",
+    errno.EROFS: "the disk can only be read: name a file elsewhere",
+    errno.EACCES: "let this user write the file's folder too: the file is replaced, not written into",
+    errno.EPERM: "let this user write the file's folder too: the file is replaced, not written into",
+    errno.ELOOP: "the link leads to itself: let it lead to a file",
+    errno.EISDIR: "that is a folder: name a file in it",
+}
+
+
 @contextlib.contextmanager
 def as_file_errors(path: Path, doing: str) -> Generator[None]:
     """Raise errors of the system as `StoreError`: `settings.json can't be saved: No space left on device`."""
     try:
         yield
     except OSError as error:
-        raise StoreError(f"{path} can't be {doing}: {error.strerror or error}") from error
+        hint = error.hint if isinstance(error, FileTrouble) else _HINTS.get(error.errno or 0)
+        raise StoreError(f"{path} can't be {doing}: {error.strerror or error}", hint=hint) from error
 
 
 def target_of(path: Path) -> Path:
@@ -105,11 +126,11 @@ def read_content(path: Path) -> Content | None:
         with os.fdopen(fd, "rb") as file:
             before = os.fstat(fd)
             if not stat.S_ISREG(before.st_mode):
-                raise OSError(f"{path} is no ordinary file")
+                raise FileTrouble("it is no ordinary file", "name a file, or a link to one")
             found = Content(file.read(), os.fstat(fd))
         if Content(b"", before).identity == found.identity and len(found.data) == found.status.st_size:
             return found
-    raise OSError("somebody keeps writing it")
+    raise FileTrouble("somebody keeps writing it", "try again when that is done")
 
 
 @contextlib.contextmanager
@@ -180,7 +201,8 @@ def _give(fd: int, path: Path, like: os.stat_result) -> None:
             os.fchown(fd, like.st_uid, like.st_gid)
         except PermissionError:
             who = f"user {like.st_uid} and group {like.st_gid}"
-            raise PermissionError(1, f"it belongs to {who}, and this user can't keep it so") from None
+            fix = "save it as that user, or give the file to this one"
+            raise FileTrouble(f"it belongs to {who}, and this user can't keep it so", fix) from None
     if sys.platform == "linux":
         # Without its access list, what the mode says of the group is the list's mask: more than anybody was given.
         for name in os.listxattr(path):
