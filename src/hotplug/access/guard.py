@@ -89,7 +89,6 @@ class _Walk:
                 self._later((*path, word, str(number)), one)
 
     def _later(self, path: Path, schema: object) -> None:
-        """What doesn't itself open an input: a bare `true` under `then` or `items` counts only where all doubts do."""
         self.waiting.append((path, schema))
 
     def _properties(self, path: Path, schema: Schema) -> Iterator[Finding]:
@@ -124,20 +123,16 @@ class _Walk:
                 self._later((*path, word), schema[word])
         names = schema.get("propertyNames", True)
         said = [word for word in given if schema[word] is not False]
-        if not said and (given or not self.implicit or not _is_object(schema)):
+        if said or (self.implicit and not given and _is_object(schema)):
+            refused = {name for name, value in _items(schema.get("properties")) if value is False}
+            meant = (one for one in _strings(names) if spelled_as(one, self.keys))
+            taken = (one for one in (*_spellings(self.keys), *meant) if one not in refused)
+            free = next((one for one in taken if self._permits(names, one, 0)), None)
+            if free is not None:
+                yield _open((*path, said[0]) if said else path, f"any further name is taken, {free} too")
+        elif not given:
             # It says nothing of further names; those that propertyNames lists are still meant to be sent.
-            if not given:
-                yield from self._listed((*path, "propertyNames"), names)
-            return
-        refused = {name for name, value in _items(schema.get("properties")) if value is False}
-        taken = [
-            one
-            for one in (*_spellings(self.keys), *_strings(names))
-            if spelled_as(one, self.keys) and one not in refused
-        ]
-        free = next((one for one in taken if self._permits(names, one, 0)), None)
-        if free is not None:
-            yield _open((*path, said[0]) if said else path, f"any further name is taken, {free} too")
+            yield from self._listed((*path, "propertyNames"), names)
 
     def _listed(self, path: Path, names: object) -> Iterator[Finding]:
         for one in _strings(names):

@@ -89,7 +89,8 @@ class _Resolving:
                 return self._access(host)
             parent = self._parent(name, thread.parent, seen)
             if isinstance(parent, _No):
-                return self._refused(name, parent)
+                # A parent that isn't known is one thread's fault; a loop or a depth is the whole lineage's.
+                return self._refused(name if parent.code == "unknown_parent" else self.thread_id, parent)
             self._step(name, "cut", f"as a child of {quoted(thread.parent)} it is cut down to what that has")
             name, thread = thread.parent, parent
             seen.add(name)
