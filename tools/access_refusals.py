@@ -425,8 +425,9 @@ _PARTS: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
     ),
     (
         "A thread is refused",
-        "It gets nothing at all, until the reason is gone; then it does at its next call.\n"
-        + "A pick for the thread itself is final, so it helps wherever the reason lies with a default, a project or a parent.",
+        """\
+It gets nothing at all, until the reason is gone; then it does at its next call.
+A pick for the thread itself is final, so it helps wherever the reason lies with a default, a project or a parent.""",
         STARTS,
     ),
     ("A tool isn't given", "The thread gets others. The setting that is named is where the rule stands.", CALLS),

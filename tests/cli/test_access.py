@@ -325,7 +325,7 @@ def test_a_check_says_no_to_whatever_means_nothing(run: Run, content: Any, named
     write("settings.json", content)
     ran = access(run, "check", "--host", "host.json")
     assert ran.code == Exit.NO
-    assert f"✗ {named}: " in ran.out
+    assert f"✗ {named}" in ran.out
     assert "fix: " in ran.out
     findings = access(run, "check", "--host", "host.json", "--json").document["findings"]
     assert [finding["setting"] for finding in findings] == [named]

@@ -38,3 +38,13 @@ def test_answering_an_invitation_goes_as_the_guide_says(request: pytest.FixtureR
 @pytest.mark.timeout(600)
 def test_watching_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
     pages.result(request.node.name)
+
+
+@pytest.mark.timeout(600)
+def test_giving_sub_agents_less_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)
+
+
+@pytest.mark.timeout(600)
+def test_embedding_access_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)

@@ -162,7 +162,11 @@ def findings_text(findings: Collection[Finding], file: str) -> str:
     """What a check found."""
     if not findings:
         return f"✓ nothing is wrong with {file}"
-    return block(line for one in findings for line in (f"✗ {one.setting}: {one.message}", f"  fix: {one.fix}"))
+    return block(line for one in findings for line in (f"✗ {_found(one)}", f"  fix: {one.fix}"))
+
+
+def _found(one: Finding) -> str:
+    return one.message if one.message.startswith(one.setting) else f"{one.setting}: {one.message}"
 
 
 def _names(names: frozenset[str] | Everything) -> str | list[str]:
