@@ -229,14 +229,45 @@ def test_a_change_is_seen_at_the_next_read_also_one_of_the_same_size_at_once(fil
         assert file.read().default == f"p{number:02}"
 
 
-def test_an_unchanged_file_is_read_once(file: SettingsFile, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_the_file_stays_the_same_so_do_the_settings_and_an_old_file_is_not_even_opened(
+    file: SettingsFile, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path.write_text("{}", encoding="utf-8")
-    os.utime(path, ns=(0, 0))
-    monkeypatch.setattr(module, "_SETTLED_NS", -(10**12))
     first = file.read()
+    path.write_text("{}", encoding="utf-8")
     assert file.read() is first
+    monkeypatch.setattr(module, "_SETTLED_NS", -(10**12))
+    assert file.read() is first
+    monkeypatch.setattr(module, "read_content", None)
+    assert file.read() is first
+    monkeypatch.undo()
     path.write_text('{"mcpProfile": "host-only"}', encoding="utf-8")
     assert file.read().default == "host-only"
+
+
+def test_a_link_that_leads_elsewhere_is_seen_at_the_next_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SETTLED_NS", -(10**12))
+    link = tmp_path / "settings.json"
+    file = SettingsFile(link)
+    for name in ("host-only", "lean"):
+        (tmp_path / name).write_text(json.dumps({"mcpProfile": name}), encoding="utf-8")
+        link.unlink(missing_ok=True)
+        link.symlink_to(name)
+        assert file.read().default == name
+        assert file.read().default == name
+
+
+def test_a_copy_that_could_not_be_kept_for_a_save_of_somebody_is_kept_later(
+    file: SettingsFile, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SETTLED_NS", -(10**12))
+    save(file, {"mcpProfile": "host-only"})
+    path.write_text('{"mcpProfile": "lean"}', encoding="utf-8")
+    with locked(path.with_name("settings.json-versions") / "lock", patience=0):
+        assert file.read().default == "lean"
+    assert len(file.history()) == 1
+    assert file.read().default == "lean"
+    assert len(file.history()) == 2
 
 
 def test_mode_and_owner_are_kept(file: SettingsFile, path: Path) -> None:

@@ -28,7 +28,7 @@ from hotplug.errors import ConfigError
 if TYPE_CHECKING:
     from hotplug.access import Host
 
-app = group("Access: which outside servers, groups and tools a thread gets.")
+app = group("Access: which outside servers, groups and tools a thread gets. A save from here is the owner's.")
 app.add_typer(profile_app, name="profile")
 
 _KEYS = ("mcpProfile", "mcpSubagentProfile")

@@ -1,7 +1,8 @@
 """The file of access settings: read whatever is in it, saved strictly, one patch at a time.
 
 Beside `settings.json` lies `settings.json-versions`: the lock, and the last hundred versions, each as it was saved or
-first seen. If the file itself can't be read any more, the newest of them that can stands in, to read only.
+first seen. If the file itself can't be read any more, the newest of them that can stands in, to read only. The lock
+holds among the processes of one machine.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SETTINGS_VARIABLE: Final = "HOTPLUG_SETTINGS"
 
 _PATIENCE: Final = 10.0
 _TRIES: Final = 10
-_SETTLED_NS: Final = 100_000_000
+_SETTLED_NS: Final = 2_500_000_000  # some file systems count by two seconds
 _logger = logging.getLogger("hotplug.settings")
 
 
@@ -95,6 +96,16 @@ class Kept:
     readable: bool
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What was read last; `settled` if no later write can look the same."""
+
+    identity: tuple[int, ...]
+    data: bytes
+    settings: Settings
+    settled: bool
+
+
 class SettingsFile:
     """The access settings in a file. Any number of processes and threads may use it at once.
 
@@ -106,7 +117,7 @@ class SettingsFile:
     def __init__(self, path: Path | str, *, agent_writable: Collection[str] = ()) -> None:
         self.path = Path(path)
         self._agent_writable = frozenset(agent_writable)
-        self._last: tuple[Path, tuple[int, ...], Settings] | None = None
+        self._seen: _Seen | None = None
         self._good: Looked | None = None
         self._told: str | None = None
 
@@ -115,14 +126,15 @@ class SettingsFile:
 
         A file that isn't JSON, can't be opened, or is gone though it was there gives the copy, and a warning in the log
         (`hotplug.settings`) each time that the reason is a new one. Without a copy the settings are unreadable, and
-        every thread is refused. A good file is kept as the copy to come, where the folder may be written. Asking again
-        costs one look at the file's times while it stays the same.
+        every thread is refused. A good file is kept as the copy to come, where the folder may be written. While the
+        file stays the same, so does the object that is given, and asking again costs one look at the file's times.
         """
-        if self._last is not None and self._is_as_last():
-            return self._last[2]
-        self._last = None
+        seen = self._seen
+        if seen is not None and seen.settled and self._identity() == seen.identity:
+            return seen.settings
+        self._seen = None
         began = time.time_ns()
-        content, looked = self._look()
+        content, looked = self._look(seen)
         if looked.problem is not None:
             if looked.problem != self._told:
                 self._told = looked.problem
@@ -132,11 +144,10 @@ class SettingsFile:
         self._told = None
         self._good = looked
         if content is not None:
-            target = target_of(self.path)
-            self._keep(target, content.data)
-            # The system's clock can be too coarse to tell a write of this very moment from the one before.
-            if max(content.status.st_mtime_ns, content.status.st_ctime_ns) < began - _SETTLED_NS:
-                self._last = (target, content.identity, looked.settings)
+            kept = self._keep(content.data)
+            # A clock can be too coarse to tell a write of this very moment from the one before.
+            old = max(content.status.st_mtime_ns, content.status.st_ctime_ns) < began - _SETTLED_NS
+            self._seen = _Seen(content.identity, content.data, looked.settings, settled=kept and old)
         return looked.settings
 
     def look(self) -> Looked:
@@ -284,15 +295,14 @@ class SettingsFile:
         now = read_content(target)
         return target_of(self.path) == target and (now and now.data) == (before and before.data)
 
-    def _is_as_last(self) -> bool:
-        assert self._last is not None
-        target, identity, _ = self._last
+    def _identity(self) -> tuple[int, ...] | None:
+        """Of the file that the path means now, links followed."""
         try:
-            return target_of(self.path) == target and Content(b"", target.stat()).identity == identity
+            return Content(b"", self.path.stat()).identity
         except OSError:
-            return False
+            return None
 
-    def _look(self) -> tuple[Content | None, Looked]:
+    def _look(self, seen: _Seen | None = None) -> tuple[Content | None, Looked]:
         target = target_of(self.path)
         versions = Versions(target)
         try:
@@ -304,6 +314,8 @@ class SettingsFile:
         if gone:
             fix = f"restore a version of it, or remove {versions.folder} to begin anew"
             return None, self._stand_in(versions, f"{self.path} is gone", fix)
+        if content is not None and seen is not None and seen.data == content.data:
+            return content, Looked(seen.settings, version_of(content.data))
         settings = read_settings(content and content.data)
         if settings.unreadable is None:
             return content, Looked(settings, version_of(content and content.data))
@@ -328,18 +340,22 @@ class SettingsFile:
             return Looked(Settings(unreadable=problem), "none", problem, fix)
         return Looked(replace(good.settings, unreadable=problem, read_only=True), good.version, problem, fix)
 
-    def _keep(self, target: Path, data: bytes) -> None:
-        """Keep a good content for bad days, if nobody is saving just now: who saves keeps it anyway."""
+    def _keep(self, data: bytes) -> bool:
+        """Keep a good content for bad days; False if it is to be tried again, as somebody is saving just now."""
+        target = target_of(self.path)
         versions = Versions(target)
-        with contextlib.suppress(OSError):
+        try:
             entries = versions.entries()
             if entries and entries[-1].version == version_of(data):
-                return
+                return True
             versions.make()
             with locked(versions.lock, patience=0) as held:
                 # Only what still stands there: a version saved in between is the newer one.
                 if held and (now := read_content(target)) is not None and now.data == data:
                     versions.keep(data)
+                return held
+        except OSError:
+            return True
 
     def _readable(self, content: Content | None) -> Document | None:
         """The settings that a save begins from; what can't be read is left alone."""
