@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from hotplug.access.host import Host
 from hotplug.access.names import PROFILES, path_text, quoted
-from hotplug.access.profiles import Everything, Profile, ToolRule
+from hotplug.access.profiles import EVERYTHING, Profile, ToolRule
 
 __all__ = ["OUTSIDE", "Access", "Decision", "Layer", "Refused", "Rule", "Step", "Withheld"]
 
@@ -29,7 +28,6 @@ Rule = Literal[
 OUTSIDE: Final = "there is no such tool"
 """What the wire says of a tool that isn't given, whether it exists or not."""
 
-_OPEN: Final = ToolRule()
 _SHUT: Final = ToolRule(allow=frozenset())
 
 
@@ -134,12 +132,6 @@ class Layer:
     setting: str
     profile: Profile
 
-    def rule(self, server: str) -> ToolRule:
-        """What it gives of a server's tools."""
-        if server not in self.profile.servers:
-            return _SHUT
-        return self.profile.tools.get(server, _OPEN)
-
     def place(self, *path: str) -> str:
         """Where a part of the profile stands; a built-in one stands nowhere, so what names it."""
         return self.setting if self.profile.built_in else path_text((PROFILES, self.profile.name, *path))
@@ -202,6 +194,20 @@ class Access:
     unknown_groups: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     _rules: dict[str, ToolRule] = field(default_factory=dict[str, ToolRule], init=False, repr=False, compare=False)
+    _layered: dict[str, tuple[tuple[Layer, ToolRule | None], ...]] = field(
+        default_factory=dict[str, "tuple[tuple[Layer, ToolRule | None], ...]"], init=False, repr=False, compare=False
+    )
+    _grouped: dict[str, Layer | None] = field(
+        default_factory=dict[str, "Layer | None"], init=False, repr=False, compare=False
+    )
+    _given: dict[str, Decision] = field(default_factory=dict[str, "Decision"], init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        layer = self.layers[0]
+        for part in ("servers", "groups"):
+            self._given[part] = Decision(
+                True, f"{self._words(layer)} gives it", "given", layer.place(part), layer.setting, layer.thread
+            )
 
     def allows(self, server: str, tool: str) -> Decision:
         """Whether the thread may call a tool of an outside server, or of a toolkit of the host's; why or why not."""
@@ -212,11 +218,8 @@ class Access:
                 return Decision(False, f"{quoted(server)} offers no tool {quoted(tool)}", "no_such_tool")
             return Decision(False, f"no server {quoted(server)} is set up", "no_such_server")
         if self.rule(server).gives(tool):
-            layer = self.layers[0]
-            return Decision(
-                True, f"{self._words(layer)} gives it", "given", layer.place("servers"), layer.setting, layer.thread
-            )
-        return next(self._against(server, tool))
+            return self._given["servers"]
+        return self._against(server, tool)
 
     def rule(self, server: str) -> ToolRule:
         """What all layers together give of an outside server's tools, those that it will offer later too."""
@@ -251,11 +254,16 @@ class Access:
         """What it gets of a server or a toolkit; sorted."""
         kit = self.host.toolkits.get(server)
         if kit is not None:
-            return tuple(tool for tool in kit.tools if self._own(server, tool).allowed)
+            if server in self.host.servers:
+                return ()
+            if kit.group is not None and kit.group.strip() and self._group(kit.group) is None:
+                return kit.tools
+            return tuple(tool for tool in kit.tools if self.host.is_ungrouped(server, tool))
         rule, offered = self.rule(server), self.host.servers.get(server, ())
-        if isinstance(rule.allow, Everything) and not rule.deny:
-            return tuple(offered)
-        return tuple(tool for tool in offered if rule.gives(tool))
+        if isinstance(rule.allow, frozenset):
+            kept = rule.allow - rule.deny if isinstance(rule.deny, frozenset) else frozenset[str]()
+            return tuple(tool for tool in offered if tool in kept)
+        return tuple(tool for tool in offered if tool not in rule.deny) if rule.deny else tuple(offered)
 
     def withheld(self) -> tuple[Withheld, ...]:
         """Everything that the host has and the thread doesn't get, by the rule that keeps it."""
@@ -265,7 +273,7 @@ class Access:
             has = self.host.servers[server] if kit is None else kit.tools
             shut = kit is None and self.rule(server).nothing
             if shut and not has:
-                found.append(Withheld(server, (), True, next(self._against(server, ""))))
+                found.append(Withheld(server, (), True, self._against(server, "")))
                 continue
             kept: dict[Decision, list[str]] = {}
             for tool in has:
@@ -289,45 +297,49 @@ class Access:
         return replace(self, layers=(*self.layers, layer), steps=(*self.steps, step))
 
     def _joined(self, server: str) -> ToolRule:
-        allow = _OPEN.allow
-        deny = _OPEN.deny
-        for layer in self.layers:
-            rule = layer.rule(server)
-            if isinstance(allow, Everything):
-                allow = rule.allow
-            elif not isinstance(rule.allow, Everything):
-                allow &= rule.allow
-            if isinstance(deny, Everything) or isinstance(rule.deny, Everything):
+        allows: list[frozenset[str]] = []
+        denies: list[frozenset[str]] = []
+        for _, rule in self._ruled(server):
+            if rule is None or not isinstance(rule.deny, frozenset):
                 return _SHUT
-            deny |= rule.deny
-        return ToolRule(allow, deny)
+            denies.append(rule.deny)
+            if isinstance(rule.allow, frozenset):
+                allows.append(rule.allow)
+        deny = frozenset[str]().union(*denies)
+        if not allows:
+            return ToolRule(EVERYTHING, deny)
+        return ToolRule(allows[0].intersection(*allows[1:]) - deny)
 
-    def _against(self, server: str, tool: str) -> Iterator[Decision]:
-        """What each layer that keeps a tool says, the nearest first."""
-        for layer in self.layers:
-            words = self._words(layer)
-            if server not in layer.profile.servers:
-                yield self._denied(
-                    layer, f"{words} leaves out the server {quoted(server)}", "server_left_out", "servers"
-                )
-                continue
-            rule = layer.profile.tools.get(server)
+    def _ruled(self, server: str) -> tuple[tuple[Layer, ToolRule | None], ...]:
+        """The layers that say anything of a server, each with its rule; None where it leaves the server out."""
+        found = self._layered.get(server)
+        if found is None:
+            ruled: list[tuple[Layer, ToolRule | None]] = []
+            for layer in self.layers:
+                profile = layer.profile
+                if profile.servers is not EVERYTHING and server not in profile.servers:
+                    ruled.append((layer, None))
+                elif server in profile.tools:
+                    ruled.append((layer, profile.tools[server]))
+            found = self._layered[server] = tuple(ruled)
+        return found
+
+    def _against(self, server: str, tool: str) -> Decision:
+        """What the nearest layer that keeps a tool says."""
+        for layer, rule in self._ruled(server):
             if rule is None:
-                continue
+                return self._denied(layer, f"leaves out the server {quoted(server)}", "server_left_out", "servers")
             if tool in rule.deny:
-                yield self._denied(layer, f"{words} denies it", "tool_denied", "tools", server, "deny")
-            elif tool not in rule.allow:
-                text = (
-                    f"{words} gives other tools of {quoted(server)}"
-                    if rule.allow
-                    else f"{words} gives none of its tools"
-                )
-                yield self._denied(layer, text, "tool_not_allowed", "tools", server, "allow")
-        # Together they can give nothing where each gives something; that has no one rule.
-        yield Decision(False, "its profiles together give none of it", "server_left_out")
+                return self._denied(layer, "denies it", "tool_denied", "tools", server, "deny")
+            if rule.allow is not EVERYTHING and tool not in rule.allow:
+                text = f"gives {'only other tools' if rule.allow else 'no tool'} of {quoted(server)}"
+                return self._denied(layer, text, "tool_not_allowed", "tools", server, "allow")
+        # Where each layer gives some tool and all together none, no one rule says so.
+        return Decision(False, "its profiles together give none of it", "server_left_out")
 
     def _denied(self, layer: Layer, reason: str, rule: Rule, *path: str) -> Decision:
-        return Decision(False, reason, rule, layer.place(*path), layer.setting, layer.thread)
+        words = f"{self._words(layer)} {reason}"
+        return Decision(False, words, rule, layer.place(*path), layer.setting, layer.thread)
 
     def _own(self, toolkit: str, tool: str) -> Decision:
         if toolkit in self.host.servers:
@@ -342,17 +354,14 @@ class Access:
             return Decision(False, f"{quoted(tool)} is in no group and not ungrouped, so nobody gets it", "in_neither")
         against = self._group(group)
         if against is None:
-            layer = self.layers[0]
-            return Decision(
-                True, f"{self._words(layer)} gives it", "given", layer.place("groups"), layer.setting, layer.thread
-            )
-        return self._denied(
-            against, f"{self._words(against)} leaves out the group {quoted(group)}", "group_left_out", "groups"
-        )
+            return self._given["groups"]
+        return self._denied(against, f"leaves out the group {quoted(group)}", "group_left_out", "groups")
 
     def _group(self, group: str) -> Layer | None:
         """The nearest layer that leaves a group out."""
-        return next((layer for layer in self.layers if group not in layer.profile.groups), None)
+        if group not in self._grouped:
+            self._grouped[group] = next((layer for layer in self.layers if group not in layer.profile.groups), None)
+        return self._grouped[group]
 
     def _words(self, layer: Layer) -> str:
         whose = "" if layer.thread == self.thread else f" for {quoted(layer.thread)} above it"

@@ -6,6 +6,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 __all__ = [
@@ -83,7 +84,8 @@ def spelled_as(name: str, keys: Sequence[str] = PERSON_KEYS) -> str | None:
     return next((key for key in keys if _plain(key) in steps), None)
 
 
-def path_text(path: Sequence[str]) -> str:
+@lru_cache(maxsize=4096)
+def path_text(path: tuple[str, ...]) -> str:
     """A place in the settings as a person writes it: `mcpThreadProfiles.t1`, `projects["a b"].mcpProfile`."""
     found = ""
     for step in path:
@@ -96,6 +98,8 @@ def path_text(path: Sequence[str]) -> str:
 
 def quoted(name: str) -> str:
     """A name in double quotes, on one line and short, whatever it holds."""
+    if len(name) <= 80 and name.isprintable() and '"' not in name and "\\" not in name:
+        return f'"{name}"'
     shown = "".join(one if one.isprintable() and one not in '"\\' else _escaped(one) for one in name[:80])
     return f'"{shown}{"…" if len(name) > 80 else ""}"'
 

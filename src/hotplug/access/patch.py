@@ -8,7 +8,7 @@ is unchanged, and its original stays.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -201,7 +201,7 @@ class _Patch:
             first, *others = self.refusals
             raise PatchRefused(first.setting, first.message, first.fix, tuple(others))
 
-    def _refuse(self, path: Sequence[str], message: str, fix: str) -> None:
+    def _refuse(self, path: tuple[str, ...], message: str, fix: str) -> None:
         self.refusals.append(PatchRefused(path_text(path), message, fix))
 
     def _other(self, key: str, value: Node) -> None:

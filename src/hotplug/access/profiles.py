@@ -56,9 +56,9 @@ class ToolRule:
     @property
     def nothing(self) -> bool:
         """Whether it can give no tool, whatever the server comes to offer."""
-        if isinstance(self.deny, Everything):
+        if not isinstance(self.deny, frozenset):
             return True
-        return not isinstance(self.allow, Everything) and self.allow <= self.deny
+        return isinstance(self.allow, frozenset) and self.allow <= self.deny
 
 
 @dataclass(frozen=True, slots=True)
