@@ -18,7 +18,7 @@ import anyio
 from benchmarks.measure import Counts, Row
 
 SCHEMA = "hotplug.bench/1"
-GROUPS = ("native", "client", "projected", "real", "start", "documents", "evidence")
+GROUPS = ("native", "client", "projected", "real", "start", "documents", "evidence", "access")
 
 
 def main() -> int:
@@ -76,6 +76,10 @@ def _measured(group: str, counts: Counts) -> list[Row]:
         from benchmarks.evidence import measure_evidence
 
         return measure_evidence(counts)
+    if group == "access":
+        from benchmarks.access import measure_access
+
+        return measure_access(counts)
     from benchmarks import native, projected
 
     # Making an MCPServer sets up logging for the process, and then every HTTP request is a line between ours.

@@ -9,8 +9,10 @@ import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "cli.md"
@@ -34,16 +36,26 @@ def page() -> str:
     sys.path.insert(0, str(ROOT / "src"))
     from hotplug.cli.commands import COMMANDS
 
-    parts = [_HEAD, _section(2, "hotplug", [])]
+    parts = [_HEAD, _section(2, [])]
     for name, entry in COMMANDS.items():
-        parts.append(_section(2, f"hotplug {name}", [name]))
-        verbs = [one.name for one in import_module(entry.module).app.registered_commands]
+        app = import_module(entry.module).app
+        verbs = [str(one.name) for one in app.registered_commands]
+        parts.append(_section(2, [name]))
         if verbs != [name]:
-            parts += [_section(3, f"hotplug {name} {verb}", [name, str(verb)]) for verb in verbs]
+            parts += _verbs([name], app)
     return "\n".join(parts)
 
 
-def _section(level: int, title: str, words: list[str]) -> str:
+def _verbs(words: list[str], app: Any) -> Iterator[str]:
+    """The verbs of a noun, then the nouns in it with theirs."""
+    for one in app.registered_commands:
+        yield _section(3, [*words, str(one.name)])
+    for group in app.registered_groups:
+        yield _section(3, [*words, str(group.name)])
+        yield from _verbs([*words, str(group.name)], group.typer_instance)
+
+
+def _section(level: int, words: list[str]) -> str:
     from hotplug.cli import main
 
     out = io.StringIO()
@@ -52,7 +64,7 @@ def _section(level: int, title: str, words: list[str]) -> str:
     if code != 0:
         raise SystemExit(f"hotplug {' '.join(words)} --help ended with {code}")
     text = "\n".join(line.rstrip() for line in out.getvalue().strip().splitlines())
-    return f"{'#' * level} `{title}`\n\n```text\n{text}\n```\n"
+    return f"{'#' * level} `{' '.join(['hotplug', *words])}`\n\n```text\n{text}\n```\n"
 
 
 def run(arguments: list[str]) -> int:

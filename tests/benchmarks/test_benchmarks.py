@@ -30,7 +30,7 @@ def measured(group: str, file: Path) -> dict[str, Any]:
     return json.loads(file.read_text())
 
 
-@pytest.mark.parametrize("group", ["native", "client", "projected", "start", "documents", "evidence"])
+@pytest.mark.parametrize("group", ["native", "client", "projected", "start", "documents", "evidence", "access"])
 def test_a_group_gives_a_document_of_its_schema(group: str, tmp_path: Path) -> None:
     document = measured(group, tmp_path / "bench.json")
     assert document["schema"] == "hotplug.bench/1"

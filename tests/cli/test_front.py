@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
+from typing import Any
 
 import pytest
 import typer
@@ -72,13 +74,24 @@ def test_every_command_has_help_of_its_own(run: Run, name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_verb_has_help_and_the_options_that_all_have(run: Run, name: str) -> None:
-    verbs = list(getattr(typer.main.get_command(import_module(COMMANDS[name].module).app), "commands", {}))
-    for words in [[name]] if verbs == [name] else [[name, verb] for verb in verbs]:
+    command = typer.main.get_command(import_module(COMMANDS[name].module).app)
+    verbs = list(_verbs(command, [name]))
+    for words in [[name]] if verbs == [[name, name]] else verbs:
         ran = run(*words, "--help")
         assert ran.code == 0
         assert ran.out.startswith(f"Usage: hotplug {' '.join(words)} [OPTIONS]")
         for option in ("--format", "--json", "--verbose"):
             assert option in ran.out, f"hotplug {' '.join(words)} lacks {option}"
+
+
+def _verbs(command: Any, words: list[str]) -> Iterator[list[str]]:
+    """The verbs of a noun, those of the nouns in it too."""
+    verbs = getattr(command, "commands", None)
+    if verbs is None:
+        yield words
+        return
+    for name, verb in verbs.items():
+        yield from _verbs(verb, [*words, name])
 
 
 def test_the_version_is_one_line(run: Run) -> None:

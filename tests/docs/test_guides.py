@@ -47,5 +47,14 @@ def test_writing_a_journey_goes_as_the_guide_says(request: pytest.FixtureRequest
 
 
 @pytest.mark.timeout(600)
+def test_giving_sub_agents_less_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)
+
+
+@pytest.mark.timeout(600)
 def test_claiming_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)
+
+
+def test_embedding_access_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
     pages.result(request.node.name)

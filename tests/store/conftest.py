@@ -20,10 +20,10 @@ WORKER = Path(__file__).with_name("worker.py")
 class Worker:
     """Another process with the same store; says one JSON value a line."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, program: Path = WORKER) -> None:
         source = str(Path(hotplug.__file__).parents[1])
         self.process = subprocess.Popen(
-            [sys.executable, str(WORKER), *arguments],
+            [sys.executable, str(program), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": source},

@@ -29,6 +29,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "projection": Command("hotplug.cli.projection", "Draft, check, try, freeze and compare projections"),
     "run": Command("hotplug.cli.runs", "Show and verify the record of a verification"),
     "adjudicate": Command("hotplug.cli.adjudicate", "Decide written-down cases by the verification protocol"),
+    "access": Command("hotplug.cli.access", "Say and set which servers and tools a thread gets, and why"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

@@ -1,4 +1,4 @@
-"""What has to outlive a call: idempotency records, receipts, durable events, and the key that seals refs.
+"""What has to outlive a call: idempotency records, receipts, durable events, the key that seals refs; and the settings.
 
 ```python
 async with open_store("sqlite:///hotplug.db") as store:
@@ -21,6 +21,7 @@ from hotplug.store.protocols import (
     StoredReceipt,
     Token,
 )
+from hotplug.store.settings import Kept, Looked, Saved, SettingsFile, default_settings_path
 from hotplug.store.sqlite import Durability, SqliteStore
 from hotplug.store.urls import memory, open_store
 
@@ -34,12 +35,17 @@ __all__ = [
     "Fresh",
     "InDoubt",
     "InFlight",
+    "Kept",
+    "Looked",
     "Mismatch",
     "Retention",
+    "Saved",
+    "SettingsFile",
     "SqliteStore",
     "Store",
     "StoredReceipt",
     "Token",
+    "default_settings_path",
     "default_store",
     "default_store_url",
     "memory",
