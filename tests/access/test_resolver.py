@@ -52,7 +52,9 @@ def test_every_tool_has_a_decision_with_a_reason_that_agrees_with_the_lists(case
     tools = set(found.tools) if isinstance(found, Access) else set()
     every = [(server, tool) for server, tools in host.servers.items() for tool in tools]
     every += [(name, tool) for name, kit in host.toolkits.items() for tool in kit.tools]
-    withheld = {(one.server, tool) for one in found.withheld() for tool in one.tools} if isinstance(found, Access) else None
+    withheld = (
+        {(one.server, tool) for one in found.withheld() for tool in one.tools} if isinstance(found, Access) else None
+    )
     for server, tool in [*every, ("work", "no such"), ("no such", "read"), ("", "")]:
         decision = found.allows(server, tool)
         assert decision.allowed == ((server, tool) in tools)

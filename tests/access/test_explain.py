@@ -1,0 +1,173 @@
+"""The steps to an answer, each with the setting that decided."""
+
+from __future__ import annotations
+
+import json
+
+from hotplug.access import (
+    OUTSIDE,
+    Access,
+    Host,
+    Profile,
+    Thread,
+    Toolkit,
+    ToolRule,
+    explain,
+    read_host,
+    read_settings,
+    resolve,
+)
+
+HOST = Host(
+    {"work": ["read", "delete"], "mail": ["send"]},
+    {"files": Toolkit("files", ("open",)), "core": Toolkit(None, ("ask", "odd"))},
+    {"ask": "core"},
+)
+LINEAGE = {
+    "r": Thread("r"),
+    "s": Thread("s", parent="r", delegated=True, project="acme"),
+    "picked": Thread("picked", parent="gone"),
+}
+SETTINGS = read_settings(
+    json.dumps(
+        {
+            "mcpProfiles": {
+                "lean": {"servers": ["work", "wrok"], "groups": ["fles"], "tools": {"work": {"deny": ["delete"]}}},
+                "few": {"servers": "all", "groups": "all", "tools": {"work": {"allow": ["delete", "read"]}}},
+            },
+            "mcpSubagentProfile": "host-only",
+            "mcpThreadProfiles": {"r": "lean"},
+            "projects": {"acme": {"mcpSubagentProfile": "few"}},
+        }
+    )
+)
+
+
+def test_the_steps_name_the_setting_that_decided_each() -> None:
+    steps = explain(SETTINGS, "s", LINEAGE, HOST).steps
+    assert [(one.thread, one.kind, one.setting, one.value) for one in steps] == [
+        ("s", "no-pick", None, None),
+        ("s", "role", "projects.acme.mcpSubagentProfile", "few"),
+        ("s", "cut", None, None),
+        ("r", "pick", "mcpThreadProfiles.r", "lean"),
+    ]
+    assert all(one.text for one in steps)
+
+
+def test_a_default_that_is_not_set_says_so() -> None:
+    steps = explain(read_settings("{}"), "s", LINEAGE, HOST).steps
+    assert [one.text for one in steps if one.thread == "s"] == [
+        "the owner made no pick for it",
+        'it is a sub-agent, and mcpSubagentProfile is not set: the default is "inherit"',
+        'mcpProfile is not set: the default is "all"',
+        'as a child of "r" it is cut down to what that has',
+    ]
+    assert steps[1].value is None
+
+
+def test_what_is_withheld_is_listed_by_the_rule_that_keeps_it() -> None:
+    found = explain(SETTINGS, "s", LINEAGE, HOST)
+    assert {
+        (one.server, one.tools, one.whole, one.decision.rule, one.decision.setting, one.decision.by)
+        for one in found.withheld
+    } == {
+        ("mail", ("send",), True, "server_left_out", "mcpProfiles.lean.servers", "mcpThreadProfiles.r"),
+        ("work", ("delete",), False, "tool_denied", "mcpProfiles.lean.tools.work.deny", "mcpThreadProfiles.r"),
+        ("files", ("open",), False, "group_left_out", "mcpProfiles.lean.groups", "mcpThreadProfiles.r"),
+        ("core", ("odd",), False, "in_neither", None, None),
+    }
+    assert 'for "r" above it' in found.withheld[0].decision.reason
+
+
+def test_a_server_that_offers_nothing_now_is_listed_too() -> None:
+    host = Host({"empty": []})
+    (one,) = explain(read_settings('{"mcpProfile": "host-only"}'), "r", LINEAGE, host).withheld
+    assert (one.server, one.tools, one.whole) == ("empty", (), True)
+    assert one.decision.setting == "mcpProfile"
+
+
+def test_a_decision_on_one_tool_can_be_asked() -> None:
+    found = explain(SETTINGS, "s", LINEAGE, HOST, tool=("work", "delete"))
+    assert not found.allowed
+    assert found.decision is not None
+    assert found.decision.reason == '"lean" (mcpThreadProfiles.r for "r" above it) denies it'
+    yes = explain(SETTINGS, "s", LINEAGE, HOST, tool=("work", "read"))
+    assert yes.allowed
+    assert yes.decision is not None
+    assert yes.decision.reason == '"few" (projects.acme.mcpSubagentProfile) gives it'
+    assert yes.decision
+
+
+def test_an_explanation_is_data() -> None:
+    document = explain(SETTINGS, "s", LINEAGE, HOST, tool=("files", "open")).document()
+    assert json.loads(json.dumps(document)) == document
+    access = document["access"]
+    assert isinstance(access, dict)
+    assert access["servers"] == ["work"]
+    assert access["groups"] == []
+    assert access["tools"] == {"work": ["read"], "core": ["ask"]}
+    assert access["unknownServers"] == ["wrok"]
+    assert access["unknownGroups"] == ["fles"]
+    assert document["tool"]["rule"] == "group_left_out"  # type: ignore[index]
+
+
+def test_a_refusal_is_explained_with_its_fix() -> None:
+    found = explain(read_settings('{"mcpProfile": "gone"}'), "s", LINEAGE, HOST, tool=("core", "ask"))
+    assert not found.allowed
+    assert found.steps[-1].kind == "refused"
+    document = found.document()
+    assert document["refused"] == {
+        "code": "unknown_profile",
+        "reason": 'mcpProfile names "gone", which is not set up',
+        "fix": 'pick a profile for this thread, "all" or "host-only", or add that profile',
+        "setting": "mcpProfile",
+        "at": "s",
+    }
+    assert found.withheld == ()
+    assert found.decision is not None
+    assert found.decision.rule == "refused"
+
+
+def test_a_parent_that_refuses_is_named() -> None:
+    settings = read_settings('{"mcpThreadProfiles": {"r": 5}}')
+    found = explain(settings, "s", LINEAGE, HOST).document()["refused"]
+    assert isinstance(found, dict)
+    assert found["at"] == "r"
+    assert found["reason"] == "its parent's access can't be told: mcpThreadProfiles.r is (unreadable number)"
+
+
+def test_a_warning_of_the_settings_is_passed_on() -> None:
+    found = explain(read_settings("{", last_good="{}"), "r", LINEAGE, HOST)
+    assert "the last good copy is used" in str(found.document()["warning"])
+    assert found.allowed
+
+
+def test_the_wire_says_the_same_of_what_is_forbidden_and_of_what_is_not_there() -> None:
+    access = resolve(SETTINGS, "s", LINEAGE, HOST)
+    for server, tool in (("work", "delete"), ("work", "nothing"), ("nothing", "x"), ("core", "odd")):
+        decision = access.allows(server, tool)
+        assert decision.outside == OUTSIDE
+        assert decision.reason != OUTSIDE  # the owner reads why
+
+
+def test_a_file_in_a_repository_may_only_narrow() -> None:
+    wide = resolve(read_settings("{}"), "r", LINEAGE, HOST)
+    lean = resolve(SETTINGS, "r", LINEAGE, HOST)
+    assert isinstance(wide, Access)
+    assert isinstance(lean, Access)
+    theirs = Profile(
+        "repository", frozenset({"mail", "work"}), frozenset({"files"}), {"mail": ToolRule(deny=frozenset({"send"}))}
+    )
+    for access in (wide, lean):
+        narrowed = access.narrowed(theirs, "hotplug.toml")
+        assert set(narrowed.tools) <= set(access.tools)
+        assert narrowed.steps[-1].setting == "hotplug.toml"
+    assert wide.narrowed(theirs, "hotplug.toml").tools == (
+        ("work", "delete"), ("work", "read"), ("core", "ask"), ("files", "open"),
+    )  # fmt: skip
+    assert lean.narrowed(theirs, "hotplug.toml").tools == (("work", "read"), ("core", "ask"))
+
+
+def test_what_a_host_has_is_read_from_files_alone() -> None:
+    host = read_host('{"servers": {"work": ["read"]}}')
+    assert explain(read_settings(None), "r", LINEAGE, host, tool=("work", "read")).allowed
