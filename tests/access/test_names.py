@@ -33,5 +33,6 @@ def test_a_name_is_shown_on_one_line_whatever_it_holds() -> None:
 
 def test_a_persons_key_is_known_in_any_spelling() -> None:
     assert spelled_as("mcp_thread_profiles") == "mcpThreadProfiles"
-    assert spelled_as("a/projects/b") == "projects"
+    assert spelled_as("a/projects/b", steps=True) == "projects"
+    assert spelled_as("sidebar.projects") is None
     assert spelled_as("profile") is None

@@ -345,6 +345,7 @@ def test_a_key_that_spells_a_setting_is_refused_for_it_would_do_nothing() -> Non
     ):
         assert refusal(BASE, {key: "all"}).fix == f"write {meant}"
     assert "write mcpProfile" in refusal(BASE, {"projects": {"p": {"mcp_profile": "all"}}}).fix
+    assert saved(BASE, {"sidebar.projects": [], "project": 1})["project"] == 1  # a host's own
     assert saved({"mcp_profile": 1}, {"mcp_profile": 1, "x": 2}) == {"mcp_profile": 1, "x": 2}
 
 

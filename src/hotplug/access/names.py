@@ -83,13 +83,13 @@ def near(name: str, known: Iterable[str], *, most: int = 3) -> tuple[str, ...]:
     return tuple((same + [lower[one] for one in close])[:most])
 
 
-def spelled_as(name: str, keys: Sequence[str] = PERSON_KEYS) -> str | None:
-    """The key that a name spells, in any case, with any separators, alone or as a step of a path; None for none.
+def spelled_as(name: str, keys: Sequence[str] = PERSON_KEYS, *, steps: bool = False) -> str | None:
+    """The key that a name spells, in any case, with any separators; None for none.
 
-    `mcp_profile`, `MCP-Profile`, `settings.mcpProfile` spell `mcpProfile`.
+    `mcp_profile` and `MCP-Profile` spell `mcpProfile`; with `steps` a path through it does too: `settings.mcpProfile`.
     """
-    steps = {_plain(step) for step in (name, *_PATH_MARKS.split(name))}
-    return next((key for key in keys if _plain(key) in steps), None)
+    spelled = {_plain(step) for step in (name, *(_PATH_MARKS.split(name) if steps else ()))}
+    return next((key for key in keys if _plain(key) in spelled), None)
 
 
 @lru_cache(maxsize=4096)
