@@ -65,6 +65,53 @@ def test_a_default_that_is_not_set_says_so() -> None:
     assert steps[1].value is None
 
 
+def test_a_default_names_the_setting_that_won() -> None:
+    file = {
+        "mcpProfile": "host-only",
+        "mcpSubagentProfile": "inherit",
+        "projects": {"acme": {"mcpProfile": "all"}, "own": {"mcpSubagentProfile": "inherit"}},
+    }
+
+    def roles(thread: Thread) -> list[tuple[str | None, str | None]]:
+        found = explain(read_settings(json.dumps(file)), "t", {**LINEAGE, "t": thread}, HOST)
+        return [(one.setting, one.value) for one in found.steps if (one.thread, one.kind) == ("t", "role")]
+
+    assert roles(Thread("t")) == [("mcpProfile", "host-only")]
+    assert roles(Thread("t", project="acme")) == [("projects.acme.mcpProfile", "all")]
+    assert roles(Thread("t", project="other")) == [("mcpProfile", "host-only")]
+    assert roles(Thread("t", "r", True, "acme")) == [
+        ("mcpSubagentProfile", "inherit"),
+        ("projects.acme.mcpProfile", "all"),
+    ]
+    assert roles(Thread("t", "r", True, "own")) == [
+        ("projects.own.mcpSubagentProfile", "inherit"),
+        ("mcpProfile", "host-only"),
+    ]
+
+
+def test_a_blank_project_is_none() -> None:
+    found = resolve(read_settings('{"projects": 5}'), "t", {"t": Thread("t", project=" ")}, HOST)
+    assert isinstance(found, Access)
+
+
+def test_of_many_markers_the_one_that_is_used_is_told() -> None:
+    settings = read_settings('{"mcpThreadProfiles": {"r": 5, "t": 6}, "mcpProfile": 7, "mcpSubagentProfile": 8}')
+    for thread, setting in ((Thread("t"), "mcpThreadProfiles.t"), (Thread("u"), "mcpProfile")):
+        found = explain(settings, thread.id, {thread.id: thread}, HOST).document()["refused"]
+        assert isinstance(found, dict)
+        assert (found["code"], found["setting"]) == ("unreadable_name", setting)
+        assert str(found["reason"]).startswith(setting)
+
+
+def test_a_name_that_looks_like_a_marker_and_stands_beside_one_is_just_unknown() -> None:
+    text = '{"mcpProfile": "(unreadable list)", "mcpThreadProfiles": {"r": []}}'
+    for settings in (read_settings(text), read_settings(text.replace("[]", "5"))):
+        found = explain(settings, "t", {"t": Thread("t")}, HOST).document()["refused"]
+        assert isinstance(found, dict)
+        assert found["code"] == "unknown_profile"
+        assert "or repair mcpProfile" in str(found["fix"])
+
+
 def test_what_is_withheld_is_listed_by_the_rule_that_keeps_it() -> None:
     found = explain(SETTINGS, "s", LINEAGE, HOST)
     assert {
