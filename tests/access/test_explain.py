@@ -218,3 +218,54 @@ def test_a_file_in_a_repository_may_only_narrow() -> None:
 def test_what_a_host_has_is_read_from_files_alone() -> None:
     host = read_host('{"servers": {"work": ["read"]}}')
     assert explain(read_settings(None), "r", LINEAGE, host, tool=("work", "read")).allowed
+
+
+def test_the_owner_reads_which_rule_it_was() -> None:
+    access = resolve(SETTINGS, "s", LINEAGE, HOST)
+    asked = {
+        ("work", "nothing"): "no_such_tool",
+        ("core", "nothing"): "no_such_tool",
+        ("nothing", "read"): "no_such_server",
+        ("work", "delete"): "tool_denied",
+        ("mail", "send"): "server_left_out",
+        ("files", "open"): "group_left_out",
+        ("core", "odd"): "in_neither",
+        ("core", "ask"): "ungrouped",
+        ("work", "read"): "given",
+    }
+    assert {one: access.allows(*one).rule for one in asked} == asked
+
+
+def test_a_list_of_none_and_a_list_of_others_read_differently() -> None:
+    def reason(allow: list[str]) -> str:
+        profile = {"servers": "all", "groups": [], "tools": {"work": {"allow": allow}}}
+        settings = read_settings(json.dumps({"mcpProfiles": {"x": profile}, "mcpProfile": "x"}))
+        return resolve(settings, "r", LINEAGE, HOST).allows("work", "read").reason
+
+    assert reason([]) == '"x" (mcpProfile) gives no tool of "work"'
+    assert reason(["delete"]) == '"x" (mcpProfile) gives only other tools of "work"'
+
+
+def test_a_group_without_a_name_is_no_group() -> None:
+    host = Host({}, {"k": Toolkit(" ", ("a", "ask"))}, {"ask": "k"})
+    access = resolve(read_settings("{}"), "r", LINEAGE, host)
+    assert isinstance(access, Access)
+    assert access.tools == (("k", "ask"),)
+    assert access.allows("k", "a").rule == "in_neither"
+
+
+def test_only_what_one_rule_keeps_whole_is_withheld_whole() -> None:
+    file = {
+        "mcpProfiles": {
+            "reads": {"servers": "all", "groups": "all", "tools": {"work": {"allow": ["read"]}}},
+            "no-read": {"servers": "all", "groups": "all", "tools": {"work": {"deny": ["read"]}}},
+        },
+        "mcpThreadProfiles": {"r": "no-read"},
+        "mcpSubagentProfile": "reads",
+    }
+    host = Host({"work": ["read", "delete"], "empty": []})
+    found = explain(read_settings(json.dumps(file)), "s", {**LINEAGE, "s": Thread("s", "r", True)}, host)
+    assert [(one.server, one.tools, one.whole) for one in found.withheld] == [
+        ("work", ("delete",), False),
+        ("work", ("read",), False),
+    ]
