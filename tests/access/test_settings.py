@@ -198,3 +198,20 @@ def test_an_empty_list_a_missing_key_null_and_a_wrong_type_are_four_different_th
     assert decided() == (True, "Access")  # all
     assert decided(allow=None) == (False, "Refused")  # nobody wrote a rule: unusable
     assert decided(allow="read") == (False, "Refused")  # unusable
+
+
+def test_each_marker_is_found_by_its_path_and_says_what_it_reads_as() -> None:
+    settings = read({"mcpProfile": 5, "mcpProfiles": {"x": 1, "Bad": LEAN, "all": LEAN, "inherit": LEAN}})
+    reads = {
+        ("mcpProfile",): "(unreadable number)",
+        ("mcpProfiles", "x"): "(unusable profile)",
+        ("mcpProfiles", "Bad"): "(unusable name)",
+        ("mcpProfiles", "all"): "(unusable profile)",
+    }
+    for path, text in reads.items():
+        found = settings.marker(*path)
+        assert found is not None
+        assert (found.path, found.text) == (path, text)
+    assert settings.marker("mcpProfiles") is None
+    assert "is a built-in profile" in settings.broken["all"].problem
+    assert "means the default" in settings.broken["inherit"].problem
