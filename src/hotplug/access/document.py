@@ -509,6 +509,8 @@ class _Reader:
             at = len(self.text) - len(rest)
             if not rest:
                 self._fail("the text ends too early" if self.text.strip() else "the text is empty", at)
+            if rest.startswith('"'):
+                self._fail("this text has no end, or holds a character or an escape that no JSON text can", at)
             self._fail("what stands here is no JSON", at)
         blank = match[1]
         if "\n" in blank:

@@ -66,7 +66,7 @@ class Decision:
 
     Args:
         allowed: Whether it does.
-        reason: For the owner and for whoever opened the thread; the caller reads `OUTSIDE`.
+        reason: For the owner and for whoever opened the thread; the caller reads `outside`.
         rule: Which kind of rule decided.
         setting: The place of that rule in the settings; None where none decided.
         by: The setting that brought the rule in.
@@ -82,6 +82,11 @@ class Decision:
 
     def __bool__(self) -> bool:
         return self.allowed
+
+    @property
+    def outside(self) -> str:
+        """What the caller reads of it: for everything that isn't given the same, whether it exists or not."""
+        return "" if self.allowed else OUTSIDE
 
     def document(self) -> dict[str, object]:
         """The decision for programs."""
@@ -308,7 +313,8 @@ class Access:
         deny = frozenset[str]().union(*denies)
         if not allows:
             return ToolRule(EVERYTHING, deny)
-        return ToolRule(allows[0].intersection(*allows[1:]) - deny)
+        shortest, *others = sorted(allows, key=len)
+        return ToolRule(shortest.intersection(*others) - deny)
 
     def _ruled(self, server: str) -> tuple[tuple[Layer, ToolRule | None], ...]:
         """The layers that say anything of a server, each with its rule; None where it leaves the server out."""

@@ -125,7 +125,7 @@ class _Walk:
         said = [word for word in given if schema[word] is not False]
         if said or (self.implicit and not given and _is_object(schema)):
             refused = {name for name, value in _items(schema.get("properties")) if value is False}
-            meant = (one for one in _strings(names) if spelled_as(one, self.keys))
+            meant = (one for one in _strings(names) if spelled_as(one, self.keys, steps=True))
             taken = (one for one in (*_spellings(self.keys), *meant) if one not in refused)
             free = next((one for one in taken if self._permits(names, one, 0)), None)
             if free is not None:
@@ -155,7 +155,7 @@ class _Walk:
                     yield from self._named((*path, word), name)
 
     def _named(self, path: Path, name: object, keys: Sequence[str] | None = None) -> Iterator[Finding]:
-        key = spelled_as(name, keys or self.keys) if isinstance(name, str) else None
+        key = spelled_as(name, keys or self.keys, steps=True) if isinstance(name, str) else None
         if key is not None:
             yield _finding(path, "person_key", f"{name} names {key}, which only a person may write", "take it out")
 

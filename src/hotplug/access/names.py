@@ -49,6 +49,7 @@ _PROFILE: Final = re.compile(r"[a-z0-9_-]{1,64}")
 _THREAD: Final = 256
 _PLAIN_STEP: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PATH_MARKS: Final = re.compile(r"[./\\:\[\]]+")
+_WORD: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _CLOSE: Final = 0.6
 
 
@@ -67,21 +68,28 @@ def is_thread_id(name: str) -> bool:
 
 
 def near(name: str, known: Iterable[str], *, most: int = 3) -> tuple[str, ...]:
-    """Known names that are close to this one, the closest first; another case or other separators count as closest."""
-    names = sorted(set(known) - {name})
-    same = [one for one in names if _plain(one) == _plain(name)]
-    close = difflib.get_close_matches(name.lower(), {one.lower() for one in names}, n=most, cutoff=_CLOSE)
-    ranked = same + [one for lower in close for one in names if one.lower() == lower and one not in same]
-    return tuple(ranked[:most])
+    """Known names that are close to this one, the closest first.
 
-
-def spelled_as(name: str, keys: Sequence[str] = PERSON_KEYS) -> str | None:
-    """The key that a name spells, in any case, with any separators, alone or as a step of a path; None for none.
-
-    `mcp_profile`, `MCP-Profile`, `settings.mcpProfile` spell `mcpProfile`.
+    Another case or other separators count as closest; then come those that are written alike, then those that share a
+    word: `lookup-page` for `find-page`.
     """
-    steps = {_plain(step) for step in (name, *_PATH_MARKS.split(name))}
-    return next((key for key in keys if _plain(key) in steps), None)
+    names = sorted(set(known) - {name})
+    plain, words = _plain(name), _words(name)
+    same = [one for one in names if _plain(one) == plain]
+    lower = {one.lower(): one for one in names if one not in same}
+    close = difflib.get_close_matches(name.lower(), lower, n=most, cutoff=_CLOSE)
+    sharing = [one for one in lower if one not in close and words & _words(one)]
+    close += difflib.get_close_matches(name.lower(), sharing, n=most, cutoff=0.0)
+    return tuple((same + [lower[one] for one in close])[:most])
+
+
+def spelled_as(name: str, keys: Sequence[str] = PERSON_KEYS, *, steps: bool = False) -> str | None:
+    """The key that a name spells, in any case, with any separators; None for none.
+
+    `mcp_profile` and `MCP-Profile` spell `mcpProfile`; with `steps` a path through it does too: `settings.mcpProfile`.
+    """
+    spelled = {_plain(step) for step in (name, *(_PATH_MARKS.split(name) if steps else ()))}
+    return next((key for key in keys if _plain(key) in spelled), None)
 
 
 @lru_cache(maxsize=4096)
@@ -114,6 +122,11 @@ def listed(names: Sequence[str], *, last: str = "or", most: int = 8) -> str:
 
 def _escaped(one: str) -> str:
     return f"\\{one}" if one in '"\\' else one.encode("unicode_escape").decode()
+
+
+def _words(name: str) -> set[str]:
+    """The words of a name that are long enough to mean something."""
+    return {word.lower() for word in _WORD.findall(name) if len(word) > 3}
 
 
 def _plain(name: str) -> str:

@@ -21,6 +21,7 @@ from hotplug.access.names import (
     PROFILES,
     PROJECTS,
     SUBAGENT,
+    is_profile_name,
     listed,
     near,
     path_text,
@@ -61,6 +62,7 @@ class _Resolving:
         self.settings = settings
         self.thread_id = thread_id
         self.lineage = lineage
+        self.at = thread_id
         self.steps: list[Step] = []
         self.layers: dict[str, Layer] = {}
 
@@ -92,7 +94,8 @@ class _Resolving:
                 # A parent that isn't known is one thread's fault; a loop or a depth is the whole lineage's.
                 return self._refused(name if parent.code == "unknown_parent" else self.thread_id, parent)
             self._step(name, "cut", f"as a child of {quoted(thread.parent)} it is cut down to what that has")
-            name, thread = thread.parent, parent
+            name = self.at = thread.parent
+            thread = parent
             seen.add(name)
 
     def _parent(self, name: str, parent: str, seen: set[str]) -> Thread | _No:
@@ -124,7 +127,7 @@ class _Resolving:
         project = self._project(thread)
         if isinstance(project, _No):
             return project
-        named = self._role(name, thread, project)
+        named = self._role(thread, project)
         return named if isinstance(named, _No) else (False, named)
 
     def _project(self, thread: Thread) -> Project | _No:
@@ -140,30 +143,27 @@ class _Resolving:
             return _No("unreadable_project", project.marker.problem, project.marker.fix, project.marker.setting)
         return project
 
-    def _role(self, name: str, thread: Thread, project: Project) -> _Named | _No:
-        """The default for the thread's role; a project's wins over the server's."""
-        key = (thread.project or "").strip()
+    def _role(self, thread: Thread, project: Project) -> _Named | _No:
+        """What names the default for the thread's role."""
         if thread.delegated:
-            if project.subagent_default is not None:
-                named = _Named(project.subagent_default, path_text((PROJECTS, key, SUBAGENT)))
-            else:
-                named = _Named(self.settings.subagent_default or INHERIT, SUBAGENT)
-            set_ = project.subagent_default is not None or self.settings.subagent_default is not None
-            text = f"it is a sub-agent, and {named.setting} {'is' if set_ else 'is not set: the default is'}"
-            self._step(name, "role", f"{text} {quoted(named.name)}", named.setting, named.name if set_ else None)
+            named = self._default(thread, SUBAGENT, project.subagent_default, self.settings.subagent_default, INHERIT)
             if named.name != INHERIT:
                 return named
             broken = self.settings.broken.get(INHERIT)
             if broken is not None:
                 return _No("broken_profile", broken.problem, broken.fix, broken.setting)
-        if project.default is not None:
-            named = _Named(project.default, path_text((PROJECTS, key, DEFAULT)))
-        else:
-            named = _Named(self.settings.default or ALL, DEFAULT)
-        set_ = project.default is not None or self.settings.default is not None
-        text = f"{named.setting} {'is' if set_ else 'is not set: the default is'} {quoted(named.name)}"
-        self._step(name, "role", text, named.setting, named.name if set_ else None)
-        return named
+        return self._default(thread, DEFAULT, project.default, self.settings.default, ALL)
+
+    def _default(self, thread: Thread, key: str, of_project: str | None, of_server: str | None, unset: str) -> _Named:
+        """A project's override wins over the server's."""
+        place, value = key, of_server
+        if thread.project is not None and of_project is not None:
+            place, value = path_text((PROJECTS, thread.project.strip(), key)), of_project
+        name = unset if value is None else value
+        role = "it is a sub-agent, and " if key == SUBAGENT else ""
+        says = "is not set: the default is" if value is None else "is"
+        self._step(self.at, "role", f"{role}{place} {says} {quoted(name)}", place, value)
+        return _Named(name, place)
 
     def _profile(self, named: _Named) -> Profile | _No:
         name, setting = named
@@ -185,7 +185,8 @@ class _Resolving:
             return _No("inherit_here", reason, f"set it to a profile, {listed(BUILT_IN)}", setting)
         close = near(name, (*self.settings.profiles, *BUILT_IN))
         hint = f" (did you mean {listed(close)}?)" if close else ""
-        return _No("unknown_profile", f"{says}, which is not set up", f"{_PICK}, or add that profile{hint}", setting)
+        fix = f"{_PICK}, or {'add that profile' if is_profile_name(name) else f'repair {setting}'}{hint}"
+        return _No("unknown_profile", f"{says}, which is not set up", fix, setting)
 
     def _access(self, host: Host) -> Access:
         layers = tuple(self.layers.values())
