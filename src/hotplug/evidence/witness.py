@@ -81,15 +81,18 @@ class Witness(ABC):
 
     @abstractmethod
     async def observe(self, window: Window) -> tuple[Observation, ...]:
-        """Look again, and give everything that was seen in this window so far."""
+        """Look again, and give everything that was seen in this window so far.
+
+        After the close it looks no more, and gives what was seen up to then: so a verdict is made.
+        """
 
     @abstractmethod
     async def coverage(self, window: Window) -> Coverage:
-        """What the last `observe` could and could not see."""
+        """What the last look could and could not see, that of the close included."""
 
     @abstractmethod
     async def close_window(self, window: Window) -> Window:
-        """The window with `closed_at`, and in `closed_by` what really ended it."""
+        """Look for the last time; the window with `closed_at`, and in `closed_by` what really ended it."""
 
     async def aclose(self) -> None:
         """Let go of what it holds open."""

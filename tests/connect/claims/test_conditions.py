@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hotplug import constraint, net, sense, state
 from hotplug.connect.claims import Condition, Selector, predicate_reader
-from hotplug.connect.claims.window import seconds_of
+from hotplug.connect.claims.settling import seconds_of
 from hotplug.errors import InvalidArgument
 from hotplug.evidence import Observation, Reading, read_predicate
 

@@ -7,16 +7,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from hotplug.connect.masking import mask_url
 from hotplug.evidence import Observation
+from hotplug.evidence.noun import Noun
 from hotplug.profile.fields import wire_name
 from hotplug.profile.summaries import REDACTED, credential_name
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "masked"]
 
 _DEEPEST: Final = 64
+_WORDS: Final = frozenset({"statement", "reads", "detail", "remedy", "summary", "pattern", "valueContains"})
+"""Members in which somebody's own words stand, or a server's."""
+
+N = TypeVar("N", bound=Noun)
+
+
+def masked(noun: N, mask: Callable[[str], str]) -> N:
+    """The noun without known secrets in the words that somebody wrote into it; its ids and names stay."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, list):
+            return [walk(one) for one in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            return {
+                name: mask(one) if name in _WORDS and isinstance(one, str) else walk(one)
+                for name, one in members.items()
+            }
+        return value
+
+    document = noun.document()
+    shown = walk(document)
+    return noun if shown == document else type(noun).read(shown)
 
 
 @dataclass
@@ -32,6 +56,8 @@ class Redactor:
     mask: Callable[[str], str] = str
     found: dict[str, int] = field(default_factory=dict[str, int])
     """How many values were redacted, by channel."""
+    changed: list[tuple[Observation, Observation]] = field(default_factory=list[tuple[Observation, Observation]])
+    """What was redacted: as it was seen, and as it shows."""
 
     def __post_init__(self) -> None:
         self._names = frozenset(name.lower() for one in self.sensitive for name in (one, wire_name(one)))
@@ -44,7 +70,14 @@ class Redactor:
         if not counted.redacted:
             return seen
         self.found[seen.channel] = self.found.get(seen.channel, 0) + counted.redacted
-        return seen.model_copy(update={"value": value, "summary": summary})
+        shown = seen.model_copy(update={"value": value, "summary": summary})
+        self.changed.append((seen, shown))
+        return shown
+
+    def forget(self) -> None:
+        """Begin anew: the next observations are all that there are."""
+        self.found.clear()
+        self.changed.clear()
 
     def text(self, text: str) -> str:
         """A text without known secrets."""
