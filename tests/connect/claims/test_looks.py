@@ -365,3 +365,14 @@ async def test_a_secret_in_a_summary_neither_hides_what_was_seen_nor_stands_in_t
     assert {one.verdict.ground for one in (once, never, other)} == {"coverage-impeached"}
     assert secret not in once.run.text() + str(once) + str(never) + once.next_move + "".join(window.unchecked)
     assert faults(once.run) == []
+
+
+@pytest.mark.parametrize("value", [float("nan"), {"deep": [float("inf")]}, b"\x00", {"at": object()}])
+async def test_a_value_that_is_no_json_does_not_end_the_window(value: Any) -> None:
+    eyes = FakeEyes()
+    async with connect(Shop, WebShop()) as shop:
+        seen = eyes.state("order 1 created").exactly(1)
+        async with shop.with_witness(eyes).claim("it is stored", seen, quiet="20ms") as claim:
+            eyes.see("order 1 created", value)
+    assert claim.verdict.value == "yes"
+    assert faults(claim.run) == []

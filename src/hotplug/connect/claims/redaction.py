@@ -5,6 +5,7 @@ On by default, and not to be turned off. Source: Open Verification Protocol 1, s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
@@ -68,7 +69,7 @@ class Redactor:
         value = self._value(seen.value, counted, 0)
         summary = self._text(seen.summary, counted)
         if not counted.redacted:
-            return seen
+            return seen if value is seen.value or value == seen.value else seen.model_copy(update={"value": value})
         self.found[seen.channel] = self.found.get(seen.channel, 0) + counted.redacted
         shown = seen.model_copy(update={"value": value, "summary": summary})
         self.changed.append((seen, shown))
@@ -100,7 +101,10 @@ class Redactor:
                 # A header as a pair.
                 return [items[0], self._hidden(items[1], counted)]
             return [self._value(item, counted, depth + 1) for item in items]
-        return value
+        if value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+            return value
+        # No JSON, and a run is JSON: a number that is none, or what a witness of somebody's own gave.
+        return self._text(str(value), counted)
 
     def _named(self, name: str, value: Any, counted: _Count, depth: int) -> Any:
         if self._is_credential(name):

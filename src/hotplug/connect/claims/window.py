@@ -60,8 +60,8 @@ _ABOUT_ELSE: Final = "no assertion that could be evaluated is about it"
 _READS_ELSE: Final = "the claim does not read the channel"
 _GIVEN_UP: Final = 3.0
 """Seconds that each place has for its end where the acting was given up."""
-_LEAST_PATIENCE: Final = 10.0
-"""Seconds that each place has for its end otherwise, or as long as a claim has where that is more."""
+_PATIENCE: Final = 5.0
+"""Seconds beyond a claim's own time that the subject has for the end of its window."""
 _MARGIN_MS: Final = 60_000
 """What the subject's own window may stay open beyond the claim's time: acting takes time too."""
 
@@ -192,15 +192,16 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         with anyio.CancelScope(shield=True):
             await self._ended(_GIVEN_UP)
 
-    async def _ended(self, patience: float) -> list[Closing]:
+    async def _ended(self, patience: float | None = None) -> list[Closing]:
         """End every window, the subject's first: witnesses look for the last time after that. Then see what there is.
 
         Args:
-            patience: Seconds that each place has.
+            patience: Seconds that each place has; default: the subject little more than a claim, and a witness what it
+                takes until nothing more comes.
         """
         views = self._sources.witnesses
         self._sources.realm.leave()
-        closing = await self._sources.realm.close(patience, looks=self._looks)
+        closing = await self._sources.realm.close(patience or self.within + _PATIENCE, looks=self._looks)
         for view in views:
             await view.end(patience)
         # A window that is closed shows all that it saw, up to its last look.
@@ -248,7 +249,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         try:
             if self._claims or self._constraints:
                 cause = await self._settle()
-            closings = await self._ended(max(self.within, _LEAST_PATIENCE))
+            closings = await self._ended()
         except BaseException:
             # Given up while it settled: nothing stays open, and what was seen so far is judged as what it is.
             with anyio.CancelScope(shield=True):
