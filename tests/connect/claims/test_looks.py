@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -376,3 +378,41 @@ async def test_a_value_that_is_no_json_does_not_end_the_window(value: Any) -> No
             eyes.see("order 1 created", value)
     assert claim.verdict.value == "yes"
     assert faults(claim.run) == []
+
+
+async def test_a_fact_is_held_against_who_looks_at_it() -> None:
+    eyes = FakeEyes(facts=["stock.count = 1"])
+    async with connect(Shop, WebShop()) as shop:
+        sold = state("webshop.till.orders = 1").present()
+        async with shop.with_witness(eyes).claim("one is sold", sold, quiet="20ms") as own:
+            await shop.order()
+        counted = state("stock.count = 1").present()
+        async with shop.with_witness(eyes).claim("one is left", counted, quiet="20ms") as theirs:
+            await shop.order()
+    assert own.verdict.ground == "no-independent-consequence", "the witness looks at another thing"
+    assert theirs.verdict.ground == "already-true"
+
+
+@pytest.mark.parametrize("declares", ["card", "senses"])
+async def test_a_server_that_can_tell_of_nothing_is_neither_believed_nor_refuted(declares: str) -> None:
+    root = Path(__file__).parents[3]
+    target = {
+        "command": sys.executable,
+        "args": ["-m", "tests.connect.claims.bare", declares],
+        "cwd": str(root),
+        "env": {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root}"},
+    }
+    eyes = FakeEyes(senses={"net": INDEPENDENT})
+    async with connect(Shop, target) as shop:
+        async with shop.claims(within="80ms", quiet="20ms") as window:
+            placed = window.claim("it is placed", PLACED)
+            counted = window.claim("it is counted", state("webshop.till.orders = 1").present())
+            await shop.order()
+        async with shop.with_witness(eyes).claim("it is placed", PLACED, quiet="20ms") as seen:
+            await shop.order()
+            eyes.see("POST /orders 201", sense="net")
+    assert (placed.verdict.ground, counted.verdict.ground) == ("channel-not-observed", "no-independent-consequence")
+    assert seen.verdict.ground == "proved"
+    assert placed.blind_spots is None
+    assert "not enumerated" in str(seen)
+    assert faults(placed.run) == faults(seen.run) == []

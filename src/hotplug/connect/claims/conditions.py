@@ -74,6 +74,12 @@ class Selector:
             except ValueError as error:
                 raise InvalidArgument(f"{self.sense}({self.summary!r}) can never be seen: {error}") from None
 
+    @property
+    def fact(self) -> str | None:
+        """The name of the fact that is meant, where it is one."""
+        name, equals, _ = (self.summary or "").partition(" = ")
+        return name if equals and self.sense == "state" else None
+
     def containing(self, text: str) -> Selector:
         """Only those whose value holds this text; it can't say that two values are equal."""
         if self.summary is None:
@@ -156,7 +162,7 @@ class Condition:
 
         Only of such a condition can be said that it held before the action.
         """
-        return self.selector.sense == "state" and " = " in (self.selector.summary or "")
+        return self.selector.fact is not None
 
     @property
     def reads(self) -> str:

@@ -59,24 +59,41 @@ class Redactor:
     """How many values were redacted, by channel."""
     changed: list[tuple[Observation, Observation]] = field(default_factory=list[tuple[Observation, Observation]])
     """What was redacted: as it was seen, and as it shows."""
+    _read: dict[int, tuple[Observation, Observation, int]] = field(
+        default_factory=dict[int, tuple[Observation, Observation, int]]
+    )
 
     def __post_init__(self) -> None:
         self._names = frozenset(name.lower() for one in self.sensitive for name in (one, wire_name(one)))
 
     def observation(self, seen: Observation) -> Observation:
-        """The observation without credentials, in value and summary."""
+        """The observation without credentials, in value and summary; one that was seen before is not read again."""
+        known = self._read.get(id(seen))
+        if known is None or known[0] is not seen:
+            known = self._read[id(seen)] = (seen, *self._redacted(seen))
+        _, shown, redacted = known
+        if redacted:
+            self.found[seen.channel] = self.found.get(seen.channel, 0) + redacted
+            self.changed.append((seen, shown))
+        return shown
+
+    def _redacted(self, seen: Observation) -> tuple[Observation, int]:
         counted = _Count()
         value = self._value(seen.value, counted, 0)
         summary = self._text(seen.summary, counted)
         if not counted.redacted:
-            return seen if value is seen.value or value == seen.value else seen.model_copy(update={"value": value})
-        self.found[seen.channel] = self.found.get(seen.channel, 0) + counted.redacted
-        shown = seen.model_copy(update={"value": value, "summary": summary})
-        self.changed.append((seen, shown))
-        return shown
+            same = value is seen.value or value == seen.value
+            return seen if same else seen.model_copy(update={"value": value}), 0
+        return seen.model_copy(update={"value": value, "summary": summary}), counted.redacted
 
-    def forget(self) -> None:
-        """Begin anew: the next observations are all that there are."""
+    def forget(self, *, anew: bool) -> None:
+        """The next observations are all that there are.
+
+        Args:
+            anew: Read even those again that were seen before: there may be more secrets by now.
+        """
+        if anew:
+            self._read.clear()
         self.found.clear()
         self.changed.clear()
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import anyio
+import anyio.lowlevel
 
 from hotplug.connect.claims.conditions import Condition, Selector
 from hotplug.connect.claims.realm import Closing, Realm
@@ -31,6 +33,10 @@ from hotplug.evidence.vocabulary import ProvenanceClass
 from hotplug.evidence.witness import Witness
 
 __all__ = ["Sources", "WitnessView"]
+
+
+_MANY: Final = 500
+"""Observations that are read at one go."""
 
 
 @dataclass
@@ -198,6 +204,11 @@ class Sources:
     realm: Realm
     witnesses: tuple[WitnessView, ...]
     redactor: Redactor
+    _facts: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    """The names of the facts that each channel showed when the window was opened."""
+    _origins: dict[int, tuple[Observation, Provenance]] = field(
+        default_factory=dict[int, tuple[Observation, Provenance]]
+    )
 
     def name_channels(self) -> None:
         """Give each channel of the window one name: a witness's is renamed where another place has it already."""
@@ -226,6 +237,8 @@ class Sources:
     def channel_of(self, selector: Selector) -> str:
         """The channel that a condition reads: its witness's, else where the sense has the most weight.
 
+        Of a fact that some place showed at the opening, only among those that did.
+
         Raises:
             InvalidArgument: There is no such witness, or two witnesses show the sense with equal weight.
         """
@@ -247,6 +260,9 @@ class Sources:
             found.extend((_weight(one), view.names[one.id], view.name) for one in seen)
         if not found:
             return selector.sense
+        if selector.fact is not None:
+            # Who doesn't show a fact of that name doesn't look at it: its silence says nothing.
+            found = [one for one in found if selector.fact in self._facts.get(one[1], ())] or found
         best = max(weight for weight, _, _ in found)
         strongest = [(channel, witness) for weight, channel, witness in found if weight == best]
         # The subject's own comes first among equals.
@@ -269,28 +285,42 @@ class Sources:
         """
         found: list[Observation] = []
         own = {one.id for one in self.realm.channels}
-        if conditions is None or any(one.is_fact and self.channel_of(one.selector) in own for one in conditions):
+        if conditions is None or any(
+            one.is_fact and one.selector.witness is None and one.selector.sense in own for one in conditions
+        ):
             found += await self.realm.before()
         for view in self.witnesses:
             found += await view.before()
+        for one in found:
+            self._facts.setdefault(one.channel, set()).add(one.summary.partition(" = ")[0])
         return tuple(map(self.redactor.observation, found))
 
-    async def observe(self, *, looks: bool = False) -> tuple[Observation, ...]:
+    async def observe(self, *, looks: bool = False, last: bool = False) -> tuple[Observation, ...]:
         """Everything that was seen so far, without credentials.
 
         Args:
             looks: Whether the subject's facts are read again even where nothing was done since.
+            last: Whether this is what is judged.
         """
         found = [*await self.realm.observe(looks=looks)]
         for view in self.witnesses:
             found += await view.observe()
-        self.redactor.forget()
-        return tuple(map(self.redactor.observation, found))
+        self.redactor.forget(anew=last)
+        shown: list[Observation] = []
+        for number, one in enumerate(found):
+            if number % _MANY == _MANY - 1:
+                await anyio.lowlevel.checkpoint()  # others have to get their turn
+            shown.append(self.redactor.observation(one))
+        return tuple(shown)
 
     def provenance(self, one: Observation) -> Provenance:
         """How an observation came to be known."""
-        view = next((view for view in self.witnesses if view.window and view.window.id == one.window), None)
-        return self.realm.provenance(one) if view is None else view.provenance(one)
+        known = self._origins.get(id(one))
+        if known is None or known[0] is not one:
+            view = next((view for view in self.witnesses if view.window and view.window.id == one.window), None)
+            made = self.realm.provenance(one) if view is None else view.provenance(one)
+            known = self._origins[id(one)] = one, made
+        return known[1]
 
 
 def _weight(channel: ChannelDescriptor) -> int:

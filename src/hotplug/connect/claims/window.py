@@ -205,7 +205,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         for view in views:
             await view.end(patience)
         # A window that is closed shows all that it saw, up to its last look.
-        self._seen = await self._sources.observe()
+        self._seen = await self._sources.observe(last=True)
         self._watch()
         return [closing, *[await view.close() for view in views]]
 
