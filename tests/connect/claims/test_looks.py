@@ -416,3 +416,14 @@ async def test_a_server_that_can_tell_of_nothing_is_neither_believed_nor_refuted
     assert placed.blind_spots is None
     assert "not enumerated" in str(seen)
     assert faults(placed.run) == faults(seen.run) == []
+
+
+async def test_a_constraint_binds_its_own_window_in_a_run_of_several() -> None:
+    once = constraint("at most once", PLACED.selector.at_most(1))
+    async with connect(Shop, WebShop()) as shop, shop.recorded() as recording:
+        async with shop.claim("one is placed", PLACED, once, quiet="20ms") as one:
+            await shop.order()
+        async with shop.claim("two are placed", PLACED.selector.exactly(2), quiet="20ms") as two:
+            await shop.order(2)
+    assert (one.verdict.value, two.verdict.value) == ("yes", "yes")
+    assert faults(recording.run()) == []

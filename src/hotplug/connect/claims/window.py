@@ -499,13 +499,15 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
     def _noun(self, id_: str, one: Constraint) -> ConstraintNoun:
         channel = self._sources.channel_of(one.condition.selector)
-        return ConstraintNoun(
-            id=id_,
-            statement=one.statement,
-            predicate=one.condition.predicate(channel),
-            channels=(channel,),
-            severity=one.severity,
-        )
+        body = {
+            "id": id_,
+            "statement": one.statement,
+            "predicate": one.condition.predicate(channel),
+            "channels": [channel],
+            "severity": one.severity,
+            "window": self.id,
+        }
+        return ConstraintNoun.read(body)
 
     def _constrained(
         self, window: Window, coverage: Coverage
