@@ -170,7 +170,9 @@ def test_lengths_of_time_are_read(text: Any, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["5", "", "s", "-1s", "0s", 0, -1, True, float("inf"), float("nan"), "5 hours"])
+@pytest.mark.parametrize(
+    "text", ["5", "", "s", "-1s", "0s", 0, -1, True, float("inf"), float("nan"), "5 hours", None, []]
+)
 def test_what_is_no_length_of_time_is_refused(text: Any) -> None:
     with pytest.raises(InvalidArgument):
         seconds_of(text)

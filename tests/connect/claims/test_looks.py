@@ -393,6 +393,23 @@ async def test_a_fact_is_held_against_who_looks_at_it() -> None:
     assert theirs.verdict.ground == "already-true"
 
 
+@pytest.mark.parametrize(("ends_as", "verdict"), [("1", "yes"), ("2", "unknown")])
+async def test_a_fact_that_is_otherwise_at_the_very_end_has_not_settled(ends_as: str, verdict: str) -> None:
+    class Turning(FakeEyes):
+        async def close_window(self, window: Window) -> Window:
+            self.facts[:] = [f"stock.count = {ends_as}"]
+            return await super().close_window(window)
+
+    eyes = Turning(facts=["stock.count = 0"])
+    async with connect(Shop, WebShop()) as shop:
+        counted = eyes.state("stock.count = 1").present()
+        async with shop.with_witness(eyes).claim("there is one", counted, quiet="20ms") as claim:
+            await shop.order()
+            eyes.facts[:] = ["stock.count = 1"]
+    assert claim.verdict.value == verdict
+    assert faults(claim.run) == []
+
+
 @pytest.mark.parametrize("declares", ["card", "senses"])
 async def test_a_server_that_can_tell_of_nothing_is_neither_believed_nor_refuted(declares: str) -> None:
     root = Path(__file__).parents[3]

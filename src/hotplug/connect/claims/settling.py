@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final
+from typing import Final, cast
 
 from hotplug.connect.claims.conditions import Condition
 from hotplug.errors import InvalidArgument
@@ -32,7 +32,7 @@ def seconds_of(length: Within, what: str = "within") -> float:
     elif isinstance(length, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m)\s*", length)
         value = float(found[1]) * _UNITS[found[2]] if found else None
-    elif not isinstance(length, bool):
+    elif isinstance(cast("object", length), int | float) and not isinstance(length, bool):
         value = float(length)
     if value is None or not math.isfinite(value) or value <= 0:
         raise InvalidArgument(f"{what} is {length!r}", hint='a length of time such as "5s", "500ms" or "2m"')

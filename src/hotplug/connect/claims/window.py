@@ -107,6 +107,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self._before: dict[str, Observation] = {}
         self._seen: tuple[Observation, ...] = ()
         self._broken: dict[str, int] = {}
+        self._was_decided = False
 
     def claim(self, statement: str, *conditions: Condition | Constraint) -> Claimed:
         """Write a claim down. One that comes after something was done in the window is recorded as such.
@@ -255,6 +256,9 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             with anyio.CancelScope(shield=True):
                 self._judge("budget-exhausted", await self._ended(_GIVEN_UP))
             raise
+        if self._was_decided and not self._decided():
+            # It was so, and isn't at the very end, and may be again: the world hadn't settled.
+            cause = "budget-exhausted"
         self._judge(cause, closings)
 
     async def _settle(self) -> CloseCondition:
@@ -274,7 +278,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             idle = not self._sources.realm.under_way
             settled = ours.since(now, filter(bears, self._seen)) and idle
             quiet = world.since(now, self._seen) and idle
-            decided = self._decided()
+            decided = self._was_decided = self._decided()
             if decided and not may_spoil:
                 return "signal"
             if decided and settled:
