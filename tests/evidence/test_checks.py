@@ -402,3 +402,17 @@ def test_a_long_run_is_checked_in_reasonable_time() -> None:
         for n in range(many)
     ]
     assert verify_run(VerificationRun.read(document)) == ()
+
+
+def test_a_constraint_that_names_its_window_is_held_against_that_one() -> None:
+    found: dict[str, list[str]] = {}
+    broken = run_document()["evidence"][2]["observation"]["window"]
+    (other, *_) = (one["id"] for one in run_document()["windows"] if one["id"] != broken)
+    for window in (broken, other, "gone"):
+        document = run_document()
+        document["violations"] = []
+        document["constraints"][0]["window"] = window
+        examined = examine_run(document)
+        assert examined.unjudged == ()
+        found[window] = [fault.code for fault in examined.faults]
+    assert found == {broken: ["violation"], other: [], "gone": ["unresolved"]}

@@ -67,3 +67,39 @@ async def test_a_connection_that_is_cut_is_a_blind_spot(
         at.witness._link.channel.is_broken = True
         assert not closed_cleanly(await at.close())
         assert ("channel-unobserved", "state") in await at.gaps()
+
+
+class Repeating:
+    """A channel whose server tells each event twice, or of ever new ones."""
+
+    def __init__(self, channel: Any, *, floods: bool) -> None:
+        self._channel, self._floods, self._count = channel, floods, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+    async def call(self, tool: str, arguments: Any, **options: Any) -> Any:
+        reply = await self._channel.call(tool, arguments, **options)
+        if tool != "connection.events":
+            return reply
+        self._count += 1
+        told = [{**one, "id": f"e{self._count}", "happening": None} for one in FLOOD] if self._floods else []
+        return type(reply)(content={**reply.content, "events": [*reply.content["events"] * 2, *told]})
+
+
+FLOOD = [{"type": "calendar.event.changed", "sense": "state", "summary": "calendar.event e updated", "payload": {}}]
+
+
+@pytest.mark.parametrize("floods", [False, True])
+async def test_what_is_told_again_counts_once_and_what_never_ends_is_a_blind_spot(
+    floods: bool, tmp_path: Path, watch: Callable[..., Any]
+) -> None:
+    async with connect(Calendar, f"sqlite:///{tmp_path}/calendar.db") as acting:
+        link = link_of(acting)
+        (info,) = (await acting.calendars()).calendars
+        channel: Any = Repeating(link.channel, floods=floods)
+        at = await watch(OtherEvents(typed_client(Calendar, Link(channel, link.spoken))))
+        await acting.create(calendar=info.calendar, title="Planning", **NOON)
+        created = [one for one in await at.seen() if one.endswith("created")]
+        assert len(created) == 1
+        assert (("buffer-truncated", "state") in await at.gaps()) == floods

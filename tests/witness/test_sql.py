@@ -261,3 +261,58 @@ async def test_a_locked_table_of_postgres_is_a_blind_spot(server: PostgresServer
         assert await at.gaps() == [("channel-unobserved", "state")]
     assert await at.seen() == []
     assert await at.gaps() == []
+
+
+@pytest.mark.parametrize(
+    ("gone", "come", "gone_as", "come_as"),
+    [
+        (b"\x00\x01", b"\x00\x02", "0001", "0002"),
+        ("", " ", '""', "%20"),
+        ("a\nb", "a = b", "a%0Ab", "a %3D b"),
+        (None, 1.5, "null", "1.5"),
+        (float("inf"), float("-inf"), "inf", "-inf"),
+    ],
+)
+async def test_keys_of_any_kind_tell_rows_apart(
+    gone: Any, come: Any, gone_as: str, come_as: str, shop: Shop, watch: Callable[..., Any]
+) -> None:
+    shop("create table things (ref, note)")
+    shop("insert into things values (?, 'x')", gone)
+    at = await watch(SqlQuery(shop.url, query="select ref, note from things", kind="thing"))
+    shop("update things set ref = ?", come)
+    assert await at.seen() == [f"thing {gone_as} deleted", f"thing {come_as} created"]
+
+
+async def test_a_number_that_json_does_not_have_is_shown_as_text(shop: Shop, watch: Callable[..., Any]) -> None:
+    at = await watch(SqlQuery(shop.url, facts={"orders.most": "select 1e308 * 10"}))
+    (fact,) = await at.observed()
+    assert (fact.summary, fact.value) == ("orders.most = inf", "inf")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"query": "select password_hash, id from orders"},
+        {"query": "select id from orders", "key": "number"},
+        {"query": "select id from orders", "limit": 1},
+        {"facts": {"orders.one": "select id from orders"}},
+        {"facts": {"orders.one": "select id, item from orders"}},
+    ],
+)
+async def test_a_look_that_breaks_off_leaves_no_lock(given: Any, shop: Shop, watch: Callable[..., Any]) -> None:
+    for number in range(5):
+        shop("insert into orders values (?, 'tea', '')", number)
+    witness = SqlQuery(shop.url, **given)
+    at = await watch(witness)
+    shop("delete from orders where id > 3")
+    await at.observed()
+    shop("delete from orders where id > 2")
+    assert await at.gaps()
+
+
+async def test_the_parts_of_a_key_stay_apart(shop: Shop, watch: Callable[..., Any]) -> None:
+    shop("create table places (folder, file, note)")
+    shop("insert into places values ('a/b', 'c', '')")
+    at = await watch(SqlQuery(shop.url, query="select * from places", key=["folder", "file"], kind="place"))
+    shop("update places set folder = 'a', file = 'b/c'")
+    assert await at.seen() == ["place a%2Fb/c deleted", "place a/b%2Fc created"]

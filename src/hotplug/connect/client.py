@@ -257,8 +257,27 @@ class Link:
                     raise error from None
                 continue
             self._pass_on(part.name, reply)
-            return _content(part.name, reply)
+            try:
+                return _content(part.name, reply)
+            except ConnectionFailed as error:
+                raise self._without_secrets(error) from None
         raise HotplugError("unreachable")  # pragma: no cover
+
+    def _without_secrets(self, error: ConnectionFailed) -> ConnectionFailed:
+        """What a server said went wrong, without the secrets that it was given and says again."""
+        message, details = self.mask(error.message), self._masked(error.details)
+        if (message, details) == (error.message, error.details):
+            return error
+        return type(error)(message, hint=error.hint, details=details)
+
+    def _masked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, Mapping):
+            return {name: self._masked(one) for name, one in cast("Mapping[str, Any]", value).items()}
+        if isinstance(value, list):
+            return [self._masked(one) for one in cast("list[Any]", value)]
+        return value
 
     async def _with_secrets(self, part: Part, value: Any, name: str | None = None) -> Any:
         """The arguments with the value of each secret that stands in a sensitive field, put in at the last moment.

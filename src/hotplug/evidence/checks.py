@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast
 from hotplug.evidence.channels import ChannelDescriptor, declaration_faults, weaker_grade
 from hotplug.evidence.coverage import Coverage
 from hotplug.evidence.errors import ROOT, EvidenceError
-from hotplug.evidence.intent import Claim
+from hotplug.evidence.intent import Claim, Constraint
 from hotplug.evidence.observation import Evidence
 from hotplug.evidence.predicates import Reader, read_predicate
 from hotplug.evidence.readjudicate import GROUND_VERDICT, Bundle, possible_verdicts
@@ -249,6 +249,8 @@ def _references(known: _Known) -> Iterator[Fault]:
         yield from each(f"$.intents[{i}].claims", intent.claims, claims, "claim")
     for i, claim in enumerate(run.claims):
         yield from one(f"$.claims[{i}].intent", claim.intent, intents, "intent")
+    for i, constraint in enumerate(run.constraints):
+        yield from one(f"$.constraints[{i}].window", _bound(constraint), windows, "window")
     for i, receipt in enumerate(run.receipts):
         yield from one(f"$.receipts[{i}].action", receipt.action, actions, "action")
     for i, item in enumerate(run.evidence):
@@ -427,6 +429,12 @@ def _overlap(first: Window, second: Window) -> bool:
     )
 
 
+def _bound(constraint: Constraint) -> str | None:
+    """The window throughout which it had to hold, where its producer says so: our addition."""
+    named: object = (constraint.model_extra or {}).get("window")
+    return named if isinstance(named, str) else None
+
+
 def _violations(known: _Known) -> Iterator[Fault]:
     """A constraint that the run's own evidence breaks for good must be recorded as violated."""
     recorded = {violation.constraint for violation in known.run.violations}
@@ -434,10 +442,12 @@ def _violations(known: _Known) -> Iterator[Fault]:
         reading = known.read(constraint.predicate) if constraint.carries("predicate") else None
         if constraint.id in recorded or reading is None:
             continue
-        for window in known.judged:
+        bound = _bound(constraint)
+        windows = [window for window in known.judged if bound is None or window.id == bound]
+        for window in windows:
             seen = tuple(item.observation for item in known.evidence_of.get(window.id, ()))
             if reading.evaluate(seen) is False and not reading.repairable(seen):
-                only = len(known.judged) == 1
+                only = len(windows) == 1
                 problem = f"what was seen in the window {window.id!r} breaks it, and no violation is recorded"
                 yield Fault(f"$.constraints[{position}]", "violation" if only else "unjudged", problem)
                 break

@@ -81,11 +81,14 @@ class Witness(ABC):
 
     @abstractmethod
     async def observe(self, window: Window) -> tuple[Observation, ...]:
-        """Look again, and give everything seen in this window so far; after the close, without another look."""
+        """Look again, and give everything that was seen in this window so far.
+
+        After the close it looks no more, and gives what was seen up to then: so a verdict is made.
+        """
 
     @abstractmethod
     async def coverage(self, window: Window) -> Coverage:
-        """What the last `observe` could and could not see."""
+        """What the last look could and could not see, that of the close included."""
 
     @abstractmethod
     async def close_window(self, window: Window) -> Window:

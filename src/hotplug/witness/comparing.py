@@ -13,7 +13,7 @@ from hotplug.evidence.coverage import BlindSpot
 from hotplug.evidence.observation import Observation
 from hotplug.evidence.vocabulary import Independence
 from hotplug.profile.summaries import state_change, state_fact
-from hotplug.witness.watching import Session, Watching
+from hotplug.witness.watching import CannotLook, Session, Watching
 
 __all__ = ["Comparing", "Look", "Thing", "changes"]
 
@@ -145,8 +145,11 @@ class Comparing(Watching):
         found = await self._read()
         before: Look | None = session.state
         if before is not None:
-            for thing, word in changes(before, found):
-                session.seen.append(session.observation(self.channel, self._summary(thing, word), thing.value))
+            try:
+                told = [(self._summary(thing, word), thing.value) for thing, word in changes(before, found)]
+            except ValueError as error:
+                raise CannotLook(f"something that changed has no name to be told by: {error}") from None
+            session.seen += [session.observation(self.channel, summary, value) for summary, value in told]
             session.state = merged(before, found)
         session.facts = self._told(session, found.facts, session.facts)
         return found.spots

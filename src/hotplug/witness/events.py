@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
 
 from hotplug.catalog.connection import Connection
 from hotplug.connect import link_of
@@ -18,7 +19,9 @@ from hotplug.witness.watching import CannotLook, Session, Watching, redact, spot
 
 __all__ = ["OtherEvents"]
 
-_PAGE = 200
+_PAGE: Final = 200
+_MOST_PAGES: Final = 100
+"""Pages that one look reads: a server that never stops telling doesn't hold it up."""
 
 
 class OtherEvents(Watching):
@@ -90,24 +93,26 @@ class OtherEvents(Watching):
 
     async def _begin(self, session: Session) -> None:
         made = await self._call("connection.window.open", {"budgetMs": session.window.budget_ms})
-        session.state = {"window": str(made["window"]), "cursor": str(made["cursor"])}
+        session.state = _State(str(made["window"]), str(made["cursor"]))
 
     async def _look(self, session: Session) -> Sequence[BlindSpot]:
-        state: dict[str, str] | None = session.state
+        state: _State | None = session.state
         if state is None:
             return ()
-        while True:
-            request = {"types": self._types, "cursor": state["cursor"], "limit": _PAGE}
+        for _ in range(_MOST_PAGES):
+            request = {"types": self._types, "cursor": state.cursor, "limit": _PAGE}
             page = await self._call("connection.events", request)
             if page.get("missed"):
                 said = f"{self.locator} had dropped events before they were read"
                 session.lasting += [spot("buffer-truncated", one.id, said) for one in self._channels]
-            records = cast("list[dict[str, Any]]", page["events"])
-            for record in records:
+            fresh = [one for one in cast("list[dict[str, Any]]", page["events"]) if state.is_new(one)]
+            for record in fresh:
                 self._take(session, record)
-            state["cursor"] = str(page["cursor"])
-            if not records:
+            state.cursor = str(page["cursor"])
+            if not fresh:
                 return ()
+        said = f"{self.locator} tells more than a look reads"
+        return [spot("buffer-truncated", one.id, said, "look for fewer kinds with types=") for one in self._channels]
 
     def _take(self, session: Session, record: Mapping[str, Any]) -> None:
         sense, summary = str(record["sense"]), str(record["summary"])
@@ -125,7 +130,7 @@ class OtherEvents(Watching):
         closed = await super().close_window(window)
         if was_open and session.state is not None:
             try:
-                ended = await self._call("connection.window.close", {"window": session.state["window"]})
+                ended = await self._call("connection.window.close", {"window": session.state.window})
             except CannotLook as error:
                 session.spots = (*session.spots, *self._failed(session, error, "at the close"))
             else:
@@ -137,6 +142,24 @@ class OtherEvents(Watching):
             return await self._link.call_wire(Connection.definition.parts[name], arguments)
         except HotplugError as error:
             raise CannotLook(f"{name} failed: {error}") from None
+
+
+@dataclass(slots=True)
+class _State:
+    """A window at the other server, and how far its events were read."""
+
+    window: str
+    cursor: str
+    told: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
+
+    def is_new(self, record: Mapping[str, Any]) -> bool:
+        """Whether it is told for the first time: a server may tell again what it isn't sure was heard."""
+        names: set[tuple[str, ...]] = {("id", str(record.get("id")))}
+        if record.get("happening"):
+            names.add(("happening", str(record.get("instance")), str(record["happening"])))
+        new = self.told.isdisjoint(names)
+        self.told |= names
+        return new
 
 
 def _sense(part: Part) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -171,18 +172,19 @@ class SqlQuery(Comparing):
 
         if self._query is None:
             return 0, [], frozenset()
-        result = connection.execute(text(self._query), self._bound(self._query))
-        names = list(result.keys())
-        key = self._key or tuple(names[:1])
-        missing = [column for column in key if column not in names]
-        if missing or self._is_sensitive(key[0]):
-            raise CannotLook(
-                f"the query gives no column {missing[0]!r}, but {', '.join(names)}"
-                if missing
-                else f"the first column {key[0]!r} is sensitive and can't be the key",
-                remedy="name the column that tells rows apart with key=",
-            )
-        rows = result.fetchmany(self._limit + 1)
+        # An unfinished statement would keep its lock for as long as anything knows of it.
+        with closing(connection.execute(text(self._query), self._bound(self._query))) as result:
+            names = list(result.keys())
+            key = self._key or tuple(names[:1])
+            missing = [column for column in key if column not in names]
+            if missing or self._is_sensitive(key[0]):
+                raise CannotLook(
+                    f"the query gives no column {missing[0]!r}, but {', '.join(names)}"
+                    if missing
+                    else f"the first column {key[0]!r} is sensitive and can't be the key",
+                    remedy="name the column that tells rows apart with key=",
+                )
+            rows = result.fetchmany(self._limit + 1)
         things: list[Thing] = []
         redacted: frozenset[str] = frozenset()
         for row in rows[: self._limit]:
@@ -191,14 +193,17 @@ class SqlQuery(Comparing):
                 {name: _json(value) for name, value in whole.items() if self._is_shown(name)}, self._sensitive
             )
             redacted |= hidden
-            ref = "/".join(_ref(whole[column]) for column in key)
+            refs = [_ref(whole[column]) for column in key]
+            # A slash within a part isn't one between two.
+            ref = refs[0] if len(refs) == 1 else "/".join(one.replace("/", "%2F") for one in refs)
             things.append(Thing(self._kind, ref, self._fingerprint(whole), shown))
         return len(rows), things, redacted
 
     def _fact(self, connection: Connection, name: str, query: str) -> Any:
         from sqlalchemy import text
 
-        rows = connection.execute(text(query), self._bound(query)).fetchmany(2)
+        with closing(connection.execute(text(query), self._bound(query))) as result:
+            rows = result.fetchmany(2)
         if len(rows) > 1 or (rows and len(rows[0]) != 1):
             raise CannotLook(f"the query of the fact {name!r} gives more than one value")
         return _json(rows[0][0]) if rows else None
@@ -302,12 +307,14 @@ def _masked(url: URL) -> str:
 
 
 def _ref(value: Any) -> str:
-    shown = _json(value)
-    return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False, default=str)
+    shown = _json(value, exact=True)
+    return shown if isinstance(shown, str) and shown else json.dumps(shown, ensure_ascii=False, default=str)
 
 
 def _json(value: Any, *, exact: bool = False) -> Any:
     """A value of a column as JSON; `exact` keeps what is too long to be shown."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no such number
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Decimal):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hotplug import constraint, net, sense, state
 from hotplug.connect.claims import Condition, Selector, predicate_reader
-from hotplug.connect.claims.window import seconds_of
+from hotplug.connect.claims.settling import seconds_of
 from hotplug.errors import InvalidArgument
 from hotplug.evidence import Observation, Reading, read_predicate
 
@@ -185,7 +185,9 @@ def test_lengths_of_time_are_read(text: Any, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
-@pytest.mark.parametrize("text", ["5", "", "s", "-1s", "0s", 0, -1, True, float("inf"), float("nan"), "5 hours"])
+@pytest.mark.parametrize(
+    "text", ["5", "", "s", "-1s", "0s", 0, -1, True, float("inf"), float("nan"), "5 hours", None, []]
+)
 def test_what_is_no_length_of_time_is_refused(text: Any) -> None:
     with pytest.raises(InvalidArgument):
         seconds_of(text)

@@ -16,6 +16,7 @@ from pydantic import Field
 from hotplug import connect, constraint, secret, state
 from hotplug.catalog import Calendar
 from hotplug.connect.secrets import Destination, SecretValue
+from hotplug.errors import Conflict
 from hotplug.evidence.checks import verify_run
 from hotplug.evidence.run import outcome_of
 from hotplug.profile import Event, Model, Profile, Receipt, Sensitive, event, operation, read, receipt
@@ -180,3 +181,30 @@ async def test_a_redaction_impeaches_a_claim_that_reads_the_text_of_what_was_red
             by_summary = window.claim("it is locked", locked.exactly(1))
             await door.open(password=secret("1"))
     assert by_summary.verdict.ground == "proved"
+
+
+class AngryDoor(LoudDoor):
+    """Says again what it was given, where it refuses."""
+
+    async def open(self, password: Any, note: str | None = None) -> Told:
+        from hotplug.profile import reveal
+
+        word = reveal(password)
+        encoded = base64.b64encode(word.encode()).decode()
+        raise Conflict(f"{word} isn't it, nor {quote(word)}", details={"tried": [word, {"also": encoded}]})
+
+
+@pytest.mark.parametrize("number", range(len(SEEDED)))
+async def test_no_seeded_secret_stands_in_what_a_server_refuses_with(number: int) -> None:
+    value, claims = SEEDED[number], list[Any]()
+    async with connect(Door, AngryDoor(), secrets=Vault()) as door:
+        with pytest.raises(Conflict) as refused:  # noqa: PT012  # the block is what is tested
+            async with door.claim(
+                "it opens", state("door.lock * set").exactly(1), within="50ms", quiet="10ms"
+            ) as claim:
+                claims.append(claim)
+                await door.open(password=secret(str(number)))
+    kept = str(refused.value) + repr(refused.value.details) + claims[0].run.text() + str(claims[0])
+    assert "isn't it" in str(refused.value)
+    for form in forms(value):
+        assert form not in kept

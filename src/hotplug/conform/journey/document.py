@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from hotplug.conform.journey.claims import StepClaim, StepConstraint
 from hotplug.conform.journey.strict import Strict
-from hotplug.connect.claims.window import seconds_of
+from hotplug.connect.claims.settling import seconds_of
 from hotplug.errors import ConfigError, InvalidArgument
 from hotplug.profile.canonical import digest
 from hotplug.profile.versions import Range

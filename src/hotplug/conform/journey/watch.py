@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Final, cast, final
 
@@ -71,7 +71,7 @@ async def watched(step: Step, link: Link, witness: str, evaluate: Evaluate) -> A
         raise
     await window.end()
     watch.claims = tuple(map(_claim, written))
-    watch.constraints = tuple(_constraint(one, number, window) for number, one in enumerate(constraints, 1))
+    watch.constraints = tuple(_constraint(one, number, window, link.mask) for number, one in enumerate(constraints, 1))
 
 
 def _claim(claimed: Claimed) -> ClaimOutcome:
@@ -86,13 +86,13 @@ def _claim(claimed: Claimed) -> ClaimOutcome:
     )
 
 
-def _constraint(one: Constraint, number: int, window: ClaimWindow) -> ConstraintOutcome:
-    said = f"{one.statement}: "
+def _constraint(one: Constraint, number: int, window: ClaimWindow, mask: Callable[[str], str]) -> ConstraintOutcome:
+    said = mask(f"{one.statement}: ")
     broken = next((found for found in window.violations if found.constraint == f"{window.id}.k{number}"), None)
     unchecked = next((text for text in window.unchecked if text.startswith(said)), None)
     state = "violated" if broken else "unchecked" if unchecked else "held"
     detail = broken.detail.removeprefix(said) if broken else unchecked.removeprefix(said) if unchecked else None
-    return ConstraintOutcome(one.statement, state, one.severity, detail)
+    return ConstraintOutcome(mask(one.statement), state, one.severity, detail)
 
 
 @final

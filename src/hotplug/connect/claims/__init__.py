@@ -23,8 +23,9 @@ from hotplug.connect.claims.conditions import (
 )
 from hotplug.connect.claims.looking import Looking
 from hotplug.connect.claims.recording import Recording
+from hotplug.connect.claims.settling import Within
 from hotplug.connect.claims.verdict import Claimed, Verdict
-from hotplug.connect.claims.window import ClaimWindow, Within
+from hotplug.connect.claims.window import ClaimWindow
 
 __all__ = [
     "ClaimWindow",

@@ -8,7 +8,7 @@ Source: design pages verification and wire; Open Verification Protocol 1, predic
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias, cast
 
@@ -21,6 +21,7 @@ __all__ = [
     "Condition",
     "Constraint",
     "Selector",
+    "checked",
     "constraint",
     "log",
     "net",
@@ -72,6 +73,12 @@ class Selector:
                 Pattern.parse(self.sense, self.summary)
             except ValueError as error:
                 raise InvalidArgument(f"{self.sense}({self.summary!r}) can never be seen: {error}") from None
+
+    @property
+    def fact(self) -> str | None:
+        """The name of the fact that is meant, where it is one."""
+        name, equals, _ = (self.summary or "").partition(" = ")
+        return name if equals and self.sense == "state" else None
 
     def containing(self, text: str) -> Selector:
         """Only those whose value holds this text; it can't say that two values are equal.
@@ -158,7 +165,7 @@ class Condition:
 
         Only of such a condition can be said that it held before the action.
         """
-        return self.selector.sense == "state" and " = " in (self.selector.summary or "")
+        return self.selector.fact is not None
 
     @property
     def reads(self) -> str:
@@ -230,6 +237,29 @@ def constraint(statement: str, condition: Condition, *, severity: Severity = "bl
     if severity not in {"blocking", "advisory"}:
         raise InvalidArgument(f"{severity!r} is no severity", hint="blocking or advisory")
     return Constraint(statement, condition, severity)
+
+
+def checked(statement: str, conditions: Sequence[Condition | Constraint]) -> tuple[Condition, ...]:
+    """The conditions of a claim.
+
+    Raises:
+        InvalidArgument: It says nothing, or names nothing that could be evaluated.
+    """
+    if not statement.strip():
+        raise InvalidArgument("a claim says in words what is to be true")
+    for one in conditions:
+        if not isinstance(cast("object", one), Condition | Constraint):
+            raise InvalidArgument(
+                f"{one!r} in the claim {statement!r} is no condition",
+                hint='say how many of it: net("POST /orders 201").exactly(1)',
+            )
+    held = tuple(one for one in conditions if isinstance(one, Condition))
+    if not held:
+        raise InvalidArgument(
+            f"the claim {statement!r} names nothing to look for",
+            hint='add a condition: net("POST /orders 201").exactly(1)',
+        )
+    return held
 
 
 def sense(name: str, summary: str | None = None) -> Selector:

@@ -16,7 +16,7 @@ import anyio
 from hotplug.catalog.connection import Connection
 from hotplug.connect.claims.translation import descriptor, refusal_reason, surface_of, trust
 from hotplug.connect.client import Link
-from hotplug.errors import ConnectionFailed, HotplugError, NotFound
+from hotplug.errors import ConnectionFailed, Disconnected, HotplugError, NotFound
 from hotplug.evidence import (
     Action,
     ActionReceipt,
@@ -24,7 +24,9 @@ from hotplug.evidence import (
     BlindSpot,
     ChannelDescriptor,
     CloseCondition,
+    EvidenceError,
     Observation,
+    Provenance,
     SubjectRef,
 )
 from hotplug.profile import Definition, Part, Sense
@@ -33,7 +35,13 @@ from hotplug.profile.summaries import state_fact, summary_fault
 __all__ = ["Closing", "Realm", "now_ms"]
 
 _PAGE: Final = 500
+_MOST_PAGES: Final = 100
+"""Pages of events that one look reads: a server that never stops telling doesn't hold it up."""
 _ACTOR: Final = "hotplug"
+_LOOK: Final = "/look:"
+"""What the id of an observation by a look has in it."""
+_UNREADABLE: Final = (HotplugError, EvidenceError, LookupError, TypeError, ValueError, AttributeError)
+"""What a server's answers may come to: a refusal, or something that no server should give."""
 
 
 def now_ms() -> int:
@@ -84,9 +92,18 @@ class Realm:
     _opened: str | None = None
     _cursor: str | None = None
     _missed: bool = False
-    _mute: list[str] = field(default_factory=list[str])
+    _behind: bool = False
+    """Whether it told more than was read."""
     _looked_after: int = 0
+    _looks_made: int = 0
     _seen: list[Observation] = field(default_factory=list[Observation])
+    _told: set[tuple[str, ...]] = field(default_factory=set[tuple[str, ...]])
+    """By which names its events are known: their ids, and what they tell of."""
+    _unread: dict[str, str] = field(default_factory=dict[str, str])
+    """Why the last look by a read failed, by the read."""
+    _garbled: dict[str, str] = field(default_factory=dict[str, str])
+    """What it told that can't be read, a sentence for each kind of event."""
+    _ended_at: int | None = None
 
     @property
     def _definition(self) -> Definition:
@@ -129,14 +146,19 @@ class Realm:
                 declared[name] = Sense(worth["independence"], worth["grade"])
         elif self.link.spoken.declaration.senses:
             names = [*self.link.spoken.declaration.senses]
-        elif self.link.spoken.way("connection.events") is not None:
+        else:
             events = [part for part in self._definition.all_parts.values() if part.kind == "event"]
             names = [part.flags.sense for part in events if part.flags.sense]
-        else:
-            names = []
+        if not self._tells:
+            names = []  # declared, and there is no way to hear of it: silence would read as absence
         names += [part.flags.sense for part in self._looks() if part.flags.sense]
         found = {name: trust(name, declared) for name in names}
         return {name: worth for name, worth in found.items() if worth is not None}
+
+    @property
+    def _tells(self) -> bool:
+        """Whether its events can be read from a place in time on."""
+        return all(self.link.spoken.way(f"connection.{one}") is not None for one in ("events", "window.open"))
 
     def _looks(self) -> Iterator[Part]:
         """The reads that follow an effectful operation and need no arguments."""
@@ -145,36 +167,73 @@ class Realm:
             if looks and self.link.spoken.way(part.name) is not None:
                 yield part
 
+    @property
+    def looked_at(self) -> frozenset[str]:
+        """The senses that are seen by looking, beside what it tells by itself."""
+        return frozenset(part.flags.sense or "state" for part in self._looks())
+
     async def before(self) -> tuple[Observation, ...]:
         """Facts as they stood when the window was opened."""
         return tuple(await self._look())
 
-    async def observe(self) -> tuple[Observation, ...]:
-        """Everything seen so far; a connection that is gone is remembered as lost, and raises nothing."""
-        if self.lost is None:
+    async def observe(self, *, looks: bool = False) -> tuple[Observation, ...]:
+        """Everything seen so far; a connection that is gone is remembered as lost, and raises nothing.
+
+        Args:
+            looks: Read the facts again even where nothing was done since: they may come true later than the answer.
+        """
+        if self.lost is None and self._ended_at is None:
             try:
                 await self._events()
-                if len(self.receipts) > self._looked_after:
-                    self._looked_after = len(self.receipts)
-                    found = await self._look()
-                    # A later look stands in the place of an earlier one: a fact is what holds now.
-                    self._seen = [one for one in self._seen if "/look:" not in one.id] + found
-            except HotplugError as error:
-                self.lost = str(error)
+                await self._look_again(always=looks)
+            except _UNREADABLE as error:
+                self.lost = _said(error)
         return tuple(self._seen)
 
+    async def _look_again(self, *, always: bool) -> None:
+        if not always and len(self.receipts) == self._looked_after:
+            return
+        self._looked_after = len(self.receipts)
+        found = await self._look()
+        # A later look stands in the place of an earlier one: a fact is what holds now. What holds on keeps its id.
+        earlier = {(one.channel, one.summary): one for one in self._seen if _LOOK in one.id}
+        self._seen = [one for one in self._seen if _LOOK not in one.id]
+        for one in found:
+            known = earlier.get((one.channel, one.summary))
+            self._seen.append(known if known is not None and known.value == one.value else one)
+
     async def _events(self) -> None:
+        """Read what it told since; what it goes on telling is read at the next look."""
         part = Connection.definition.parts["connection.events"]
         if self._cursor is None or self.link.spoken.way(part.name) is None:
             return
-        while True:
+        for _ in range(_MOST_PAGES):
             page = await self.link.call_wire(part, {"cursor": self._cursor, "limit": _PAGE})
             self._missed = self._missed or bool(page.get("missed"))
             records = cast("list[dict[str, Any]]", page["events"])
-            self._seen.extend(self._observed(record) for record in records)
+            fresh = [record for record in records if self._is_new(record)]
+            for record in fresh:
+                self._take(record)
             self._cursor = str(page["cursor"])
-            if not records:
+            if not fresh:
                 return
+        self._behind = True
+
+    def _is_new(self, record: Mapping[str, Any]) -> bool:
+        """Whether it is told for the first time: a server may tell again what it isn't sure was heard."""
+        names: set[tuple[str, ...]] = {("id", str(record.get("id")))}
+        if record.get("happening"):
+            names.add(("happening", str(record.get("instance")), str(record["happening"])))
+        new = self._told.isdisjoint(names)
+        self._told |= names
+        return new
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        try:
+            self._seen.append(self._observed(record))
+        except _UNREADABLE as error:
+            kind = str(record.get("type"))
+            self._garbled[kind] = f"it told a {kind} that can't be read: {_said(error)}"
 
     def _observed(self, record: Mapping[str, Any]) -> Observation:
         body: dict[str, Any] = {
@@ -190,20 +249,34 @@ class Realm:
         return Observation.read(body)
 
     async def _look(self) -> list[Observation]:
+        """What each read shows that needs no arguments; one that fails takes nothing from the others."""
         found: list[Observation] = []
+        self._looks_made += 1
         for part in self._looks():
-            content = await self.link.call_wire(part, {})
             sense = part.flags.sense or "state"
-            at = now_ms()
-            for index, summary in enumerate(_summaries(part, sense, content)):
-                body = {
-                    "id": f"{self.window}/look:{part.name}:{index}",
-                    "window": self.window,
-                    "channel": sense,
-                    "at": at,
-                }
-                found.append(Observation.read({**body, "value": content, "summary": summary}))
+            try:
+                content = await self.link.call_wire(part, {})
+                summaries = _summaries(part, sense, content)
+                for index, summary in enumerate(summaries):
+                    body = {
+                        "id": f"{self.window}{_LOOK}{part.name}:{self._looks_made}.{index}",
+                        "window": self.window,
+                        "channel": sense,
+                        "at": now_ms(),
+                    }
+                    found.append(Observation.read({**body, "value": content, "summary": summary}))
+                self._unread.pop(part.name, None)
+            except Disconnected:
+                raise
+            except _UNREADABLE as error:
+                self._unread[part.name] = _said(error)
         return found
+
+    def provenance(self, one: Observation) -> Provenance:
+        """How one of its observations came to be known."""
+        method = one.id.partition(_LOOK)[2].partition(":")[0] or "connection.events"
+        source = self.link.channel.target
+        return Provenance(class_="observed", source=source, method=method, subject=self.identity, at=one.at)
 
     def _listen(self, part: Part, arguments: Mapping[str, Any]) -> Any:
         """Take down an operation as it is sent, and what came of it."""
@@ -240,25 +313,45 @@ class Realm:
 
         return done
 
-    async def close(self) -> Closing:
-        """End the window as the server ends it, and say what it couldn't see."""
-        if self._listen in self.link.listeners:
-            self.link.listeners.remove(self._listen)
+    async def close(self, patience: float | None = None, *, looks: bool = False) -> Closing:
+        """End the window as the server ends it, and say what it couldn't see.
+
+        Args:
+            patience: Seconds that this may take; after that it counts as lost.
+            looks: Whether facts are read once more.
+        """
+        self.leave()
         closed_by: CloseCondition | None = None
         spots: list[BlindSpot] | None = None
         if self.lost is None:
             try:
-                closed_by, spots = await self._ended()
-            except HotplugError as error:
-                self.lost = f"{error}: its window can't be closed any more"
+                with anyio.fail_after(patience):
+                    await self._look_again(always=looks)
+                    closed_by, spots = await self._ended()
+            except TimeoutError:
+                self.lost = f"it didn't close its window within {patience:g} s"
+            except _UNREADABLE as error:
+                self.lost = f"{_said(error)}: its window can't be closed any more"
+        self._ended_at = now_ms()
         if self.lost is not None:
             return Closing(None, (*self._gone(), *(spots or ())), ())
         if self._missed:
             missed = "events were missed: the server had dropped them before they were read"
             spots = [*(spots or ()), *(_spot("buffer-truncated", one, missed) for one in self._watched)]
-        for detail in self._mute:
-            spots = [*(spots or ()), _spot("channel-unobserved", None, detail)]
+        if self._behind:
+            behind = "it told more than could be read before the end of the window"
+            spots = [*(spots or ()), *(_spot("buffer-truncated", one, behind) for one in self._watched)]
+        for detail in self._garbled.values():
+            spots = [*(spots or ()), *(_spot("channel-unobserved", one, detail) for one in self._watched)]
+        for name, detail in self._unread.items():
+            sense = self.link.spoken.known[name].flags.sense or "state"
+            spots = [*(spots or ()), _spot("channel-unobserved", sense, f"{name} could not be read: {detail}")]
         return Closing(closed_by, None if spots is None else tuple(spots), self._watched)
+
+    def leave(self) -> None:
+        """Listen to the connection's operations no more."""
+        if self._listen in self.link.listeners:
+            self.link.listeners.remove(self._listen)
 
     async def _ended(self) -> tuple[CloseCondition | None, list[BlindSpot] | None]:
         if self._opened is None:
@@ -268,6 +361,7 @@ class Realm:
             body = await self.link.call_wire(part, {"window": self._opened})
         except NotFound:
             raise HotplugError("the server doesn't know the window any more: it was restarted") from None
+        self._behind = False
         await self._events()
         described = await self.link.describe()
         if (instance := self._instance(described)) != self.identity.instance:
@@ -335,6 +429,13 @@ def _spot(kind: Any, channel: str | None, detail: str) -> BlindSpot:
     return BlindSpot.read(
         {"kind": kind, "detail": detail, "impeaching": False} | ({"channel": channel} if channel else {})
     )
+
+
+def _said(error: BaseException) -> str:
+    """What went wrong; of what a server wrote wrongly, only what kind of fault that is."""
+    if isinstance(error, HotplugError | EvidenceError):
+        return str(error)
+    return f"its answer is in no form that it may have ({type(error).__name__})"
 
 
 def _ms(text: str) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotplug.connect.claims.realm import now_ms
+from hotplug.connect.claims.redaction import masked
 from hotplug.evidence import (
     Anomaly,
     ChannelDescriptor,
@@ -54,7 +56,7 @@ def run_of(
         witnesses=tuple(
             RunWitness(
                 name=view.name,
-                subject=view.window.subject if view.window else view.witness.identity(),
+                subject=view.subject,
                 channels=view.channels,
             )
             for view in sources.witnesses
@@ -62,7 +64,7 @@ def run_of(
         claims=tuple(claims),
         constraints=tuple(constraints),
         actions=tuple(realm.actions),
-        receipts=tuple(realm.receipts),
+        receipts=tuple(masked(one, sources.redactor.text) for one in realm.receipts),
         windows=tuple(windows),
         evidence=tuple(evidence),
         coverage=tuple(coverage),
@@ -70,7 +72,7 @@ def run_of(
         verdicts=tuple(verdicts),
         violations=tuple(violations),
         started_at=started_at,
-        ended_at=now_ms(),
+        ended_at=max(now_ms(), started_at),
     )
 
 
@@ -102,15 +104,18 @@ class Recording:
             "violations",
         )  # fmt: skip
         joined: dict[str, Any] = {name: tuple(_joined(getattr(one, name) for one in self._runs)) for name in lists}
+        # What was done while two windows were open was taken down in both.
+        joined["actions"] = tuple({one.id: one for one in reversed(joined["actions"])}.values())[::-1]
+        joined["receipts"] = tuple({one.action: one for one in reversed(joined["receipts"])}.values())[::-1]
         return VerificationRun(
             ovp="1.0",
             id=self.id,
             verifier=last.verifier,
             subject=last.subject,
             channels=_channels(one.channels for one in self._runs),
-            witnesses=tuple({one.name: one for run in self._runs for one in run.witnesses}.values()),
-            started_at=self._runs[0].started_at,
-            ended_at=last.ended_at,
+            witnesses=_witnesses(one for run in self._runs for one in run.witnesses),
+            started_at=min(one.started_at for one in self._runs),
+            ended_at=max(one.ended_at for one in self._runs),
             **joined,
         )
 
@@ -126,6 +131,23 @@ class Recording:
 def _joined(lists: Iterable[Sequence[Any]]) -> Iterable[Any]:
     for one in lists:
         yield from one
+
+
+def _witnesses(every: Iterable[RunWitness]) -> tuple[RunWitness, ...]:
+    """Each witness once, with all names that its channels had; what it looks at may have been replaced in between."""
+    found: dict[tuple[str, str], RunWitness] = {}
+    for one in every:
+        key = one.name, one.subject.text()
+        known = found.get(key)
+        both = one.channels if known is None else (*known.channels, *one.channels)
+        found[key] = one.model_copy(update={"channels": _channels([both])})
+    names: Counter[str] = Counter()
+    named: list[RunWitness] = []
+    for one in found.values():
+        names[one.name] += 1
+        count = names[one.name]
+        named.append(one if count == 1 else one.model_copy(update={"name": f"{one.name}-again-{count}"}))
+    return tuple(named)
 
 
 def _channels(lists: Iterable[Sequence[ChannelDescriptor]]) -> tuple[ChannelDescriptor, ...]:

@@ -6,22 +6,21 @@ Source: Open Verification Protocol 1, "From realm output to adjudication input";
 from __future__ import annotations
 
 import math
-import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import timedelta
 from types import TracebackType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import anyio
 
-from hotplug.connect.claims.conditions import Condition, Constraint, predicate_reader
+from hotplug.connect.claims.conditions import Condition, Constraint, checked, predicate_reader
 from hotplug.connect.claims.realm import Closing, Realm, now_ms
 from hotplug.connect.claims.recording import run_of
-from hotplug.connect.claims.redaction import Redactor
+from hotplug.connect.claims.redaction import Redactor, masked
+from hotplug.connect.claims.settling import Stillness, Within, seconds_of, spoilable, told
 from hotplug.connect.claims.sources import Sources, WitnessView
-from hotplug.connect.claims.translation import sense_of
+from hotplug.connect.claims.translation import sense_of, witness_channel
 from hotplug.connect.claims.verdict import Claimed, Verdict, lines_of
 from hotplug.connect.client import Link
 from hotplug.errors import ConnectionFailed, HotplugError, InvalidArgument
@@ -52,12 +51,8 @@ from hotplug.evidence.moves import next_move
 from hotplug.evidence.text import concerned
 from hotplug.evidence.witness import Witness
 
-__all__ = ["ClaimWindow", "Within", "checked", "claiming", "seconds_of"]
+__all__ = ["ClaimWindow", "claiming"]
 
-Within = str | float | timedelta
-"""A length of time: `"5s"`, `"500ms"`, `"2m"`, seconds, or a timedelta."""
-
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0}
 _REST: Final = 0.3
 """Seconds without anything new after which the world counts as being at rest when the time is over."""
 _FIRST_PAUSE: Final = 0.02
@@ -65,27 +60,12 @@ _LONGEST_PAUSE: Final = 0.25
 _LONGEST_TOLD: Final = 20
 _ABOUT_ELSE: Final = "no assertion that could be evaluated is about it"
 _READS_ELSE: Final = "the claim does not read the channel"
+_GIVEN_UP: Final = 3.0
+"""Seconds that each place has for its end where the acting was given up."""
+_PATIENCE: Final = 5.0
+"""Seconds beyond a claim's own time that the subject has for the end of its window."""
 _MARGIN_MS: Final = 60_000
 """What the subject's own window may stay open beyond the claim's time: acting takes time too."""
-
-
-def seconds_of(length: Within, what: str = "within") -> float:
-    """The length in seconds.
-
-    Raises:
-        InvalidArgument: It is no length of time above zero.
-    """
-    value: float | None = None
-    if isinstance(length, timedelta):
-        value = length.total_seconds()
-    elif isinstance(length, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m)\s*", length)
-        value = float(found[1]) * _UNITS[found[2]] if found else None
-    elif not isinstance(length, bool):
-        value = float(length)
-    if value is None or not math.isfinite(value) or value <= 0:
-        raise InvalidArgument(f"{what} is {length!r}", hint='a length of time such as "5s", "500ms" or "2m"')
-    return value
 
 
 class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
@@ -109,10 +89,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         self.quiet = None if quiet is None else seconds_of(quiet, "quiet")
         self._link = link
         witnesses: tuple[Witness, ...] = link.witnesses
-        names = [str(one.name) for one in witnesses]
-        if doubled := sorted({name for name in names if names.count(name) > 1}):
+        # Names that differ only in what a channel's name can't have would lead to one channel of both.
+        names = [witness_channel(str(one.name), "") for one in witnesses]
+        if doubled := [str(one.name) for one, name in zip(witnesses, names, strict=True) if names.count(name) > 1]:
             raise InvalidArgument(
-                f"two witnesses are called {', '.join(doubled)}", hint="give each a name of its own: name="
+                f"two witnesses are called {', '.join(dict.fromkeys(doubled))}",
+                hint="give each a name of its own, of a-z, 0-9 and -: name=",
             )
         sensitive = {name for part in link.spoken.known.values() for name in part.sensitive}
         redactor = Redactor(sensitive=sensitive, mask=link.mask)
@@ -123,10 +105,12 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """Constraints that were violated, once the window is closed."""
         self.unchecked: tuple[str, ...] = ()
         """Constraints of which nobody can say whether they held throughout."""
-        self._open = False
+        self._open = self._used = False
         self._opened_at = 0
         self._before: dict[str, Observation] = {}
         self._seen: tuple[Observation, ...] = ()
+        self._broken: dict[str, int] = {}
+        self._was_decided = False
         self._in_time: frozenset[str] | None = None
         """What bears on the claims as the last look in time saw it, where the time ran out before they were decided."""
 
@@ -149,7 +133,16 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         return claimed
 
     def constrain(self, constraint: Constraint) -> None:
-        """Write a constraint down: it must hold throughout the window."""
+        """Write a constraint down: it must hold throughout the window.
+
+        Raises:
+            HotplugError: The window isn't open.
+            InvalidArgument: It names a witness that isn't here.
+        """
+        if not self._open:
+            raise HotplugError(
+                f"the constraint {constraint.statement!r} has no window", hint="write it inside the async with block"
+            )
         self._sources.channel_of(constraint.condition.selector)
         self._constraints.append((f"{self.id}.k{len(self._constraints) + 1}", constraint))
 
@@ -177,7 +170,13 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
         Args:
             conditions: All that will be claimed, where that is known.
+
+        Raises:
+            HotplugError: It was opened before.
         """
+        if self._used:
+            raise HotplugError("a window is opened once", hint="open another one: claims()")
+        self._used = True
         budget = int((self.within + _REST) * 1000)
         await self._sources.realm.open(budget + _MARGIN_MS)
         try:
@@ -188,8 +187,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             for one in await self._sources.before(conditions):
                 self._before[one.id] = one
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._sources.realm.close()
+            await self.abandon()
             raise
         self._open = True
         return self
@@ -198,9 +196,39 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """Close every place again, without a verdict."""
         self._open = False
         with anyio.CancelScope(shield=True):
-            await self._sources.realm.close()
-            for view in self._sources.witnesses:
-                await view.end()
+            await self._ended(_GIVEN_UP)
+
+    async def _ended(self, patience: float | None = None) -> list[Closing]:
+        """End every window, the subject's first: witnesses look for the last time after that. Then see what there is.
+
+        Args:
+            patience: Seconds that each place has; default: the subject little more than a claim, and a witness what it
+                takes until nothing more comes.
+        """
+        views = self._sources.witnesses
+        self._sources.realm.leave()
+        closing = await self._sources.realm.close(patience or self.within + _PATIENCE, looks=self._looks)
+        for view in views:
+            await view.end(patience)
+        # A window that is closed shows all that it saw, up to its last look.
+        self._seen = await self._sources.observe(last=True)
+        self._watch()
+        return [closing, *[await view.close() for view in views]]
+
+    @property
+    def _conditions(self) -> list[Condition]:
+        return [one for claim in self._claims for one in claim.conditions] + [
+            one.condition for _, one in self._constraints
+        ]
+
+    @property
+    def _looks(self) -> bool:
+        """Whether something is asked that the subject shows only to who looks."""
+        looked_at = self._sources.realm.looked_at
+        return any(
+            (one.is_fact or one.selector.sense != "state") and self._sources.channel_of(one.selector) in looked_at
+            for one in self._conditions
+        )
 
     async def __aenter__(self) -> ClaimWindow:
         return await self.open()
@@ -218,10 +246,25 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """
         # What was done has been done: its verdict is wanted most where the doing failed. Given up is given up.
         waits = error is None or isinstance(error, ConnectionFailed)
-        with anyio.CancelScope(shield=not waits):
-            held = self._claims or self._constraints
-            cause = await self._settle() if waits and held else ("ack" if error is None else "budget-exhausted")
-            await self._close(cause)
+        self._open = False
+        cause: CloseCondition = "ack" if error is None else "budget-exhausted"
+        if not waits:
+            with anyio.CancelScope(shield=True):
+                self._judge(cause, await self._ended(_GIVEN_UP))
+            return
+        try:
+            if self._claims or self._constraints:
+                cause = await self._settle()
+            closings = await self._ended()
+        except BaseException:
+            # Given up while it settled: nothing stays open, and what was seen so far is judged as what it is.
+            with anyio.CancelScope(shield=True):
+                self._judge("budget-exhausted", await self._ended(_GIVEN_UP))
+            raise
+        # What is only seen at the very end may have come late; what was so and isn't any more may be again.
+        if self._came_late() or (self._was_decided and not self._decided()):
+            cause = "budget-exhausted"
+        self._judge(cause, closings)
 
     async def _settle(self) -> CloseCondition:
         """Look until every claim is decided and nothing more comes, or the time is over; say which it was."""
@@ -230,18 +273,20 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         rest = min(_REST, self.quiet or _REST)
         deadline = max(acted + self.within, started + rest)
         pause, last, bears = _FIRST_PAUSE, math.inf, self._bearing()
-        world, ours = _Stillness(started), _Stillness(started)
+        world, ours = Stillness(started), Stillness(started)
         known: tuple[frozenset[str], bool] | None = None
+        looks = self._looks
         while True:
             began = anyio.current_time()
-            self._seen = await self._sources.observe()
+            self._seen = await self._sources.observe(looks=looks)
+            self._watch()
             now = anyio.current_time()
             idle = not self._sources.realm.under_way
             still = ours.lasting(now, filter(bears, self._seen)) if idle else 0.0
             world_still = world.lasting(now, self._seen) if idle else 0.0
-            decided = self._decided()
+            decided = self._was_decided = self._decided()
             if now < deadline or known is None:
-                known = _told(filter(bears, self._seen)), decided
+                known = told(filter(bears, self._seen)), decided
             if self._in_time is None and now >= deadline and not known[1]:
                 self._in_time = known[0]
             if self._came_late():
@@ -268,8 +313,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         """
         own = {one.id for one in self._sources.realm.channels}
         read = self._read
-        conditions = [one for claim in self._claims for one in claim.conditions]
-        conditions += [one.condition for _, one in self._constraints]
+        conditions = self._conditions
         readings = [read(one.predicate(self._sources.channel_of(one.selector))) for one in conditions]
         selects = [one.select for one in readings if one is not None]
         return lambda one: one.channel in own or any(select(one) for select in selects)
@@ -279,7 +323,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
         Whether what it shows was so in time, nobody knows. The first look counts as one in time, however long it took.
         """
-        return self._in_time not in (None, _told(filter(self._bearing(), self._seen)))
+        return self._in_time not in (None, told(filter(self._bearing(), self._seen)))
 
     def _decided(self) -> bool:
         """Whether no claim could still become true: each is true, or false for good."""
@@ -301,28 +345,27 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
     def _spoilable(self) -> bool:
         """Whether something that comes late could still make a claim false, or violate a constraint."""
         alive = [one for one in self._claims if not self._is_lost(one)]
-        return bool(self._constraints) or any(_spoilable(one) for claim in alive for one in claim.conditions)
+        return bool(self._constraints) or any(spoilable(one) for claim in alive for one in claim.conditions)
+
+    def _watch(self) -> None:
+        """Remember when a constraint about a fact was broken: what holds now doesn't show what held before."""
+        for id_, one in self._constraints:
+            if one.condition.is_fact and id_ not in self._broken:
+                reading = self._read(one.condition.predicate(self._sources.channel_of(one.condition.selector)))
+                if reading is not None and reading.evaluate(self._seen) is False:
+                    self._broken[id_] = now_ms()
 
     @property
     def _read(self) -> Any:
         return predicate_reader(frozenset(one.id for one in self._sources.realm.actions))
 
-    async def _close(self, cause: CloseCondition) -> None:
-        self._open = False
-        realm = self._sources.realm
-        # The last events, and what a witness sees last, come with the end of their windows.
-        closing = await realm.close()
-        for view in self._sources.witnesses:
-            await view.end()
-        self._seen = await self._sources.observe()
-        if self._came_late():
-            cause = "budget-exhausted"
-        closings = [closing, *[await view.close() for view in self._sources.witnesses]]
+    def _judge(self, cause: CloseCondition, closings: Sequence[Closing]) -> None:
+        realm, closing, mask = self._sources.realm, closings[0], self._sources.redactor.text
         ended = closing.closed_by if closing.closed_by in ("terminated", "budget-exhausted") else cause
         window = Window(
             id=self.id,
             opened_at=self._opened_at,
-            closed_at=now_ms(),
+            closed_at=max(now_ms(), self._opened_at),
             budget_ms=max(1, int(self.within * 1000)),
             closes="quiescence",
             closed_by=ended,
@@ -337,7 +380,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                     kind="evidence-superseded",
                     tier="absence-derived",
                     claim="what was seen is of the subject that was acted on",
-                    counter=str(realm.lost),
+                    counter=mask(str(realm.lost)),
                     between=(channel, channel),
                 ),
             )
@@ -350,6 +393,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         for number, claimed in enumerate(self._claims, 1):
             given, dropped = self._input(claimed, window, coverage, anomalies)
             found = adjudicate(given)
+            claimed.claim = masked(claimed.claim, mask)
             verdict = Verdict(found.verdict, found.ground, found.grade, found.reasons)
             claimed.evidence = given.evidence
             claimed.seen = tuple(f"{self._said(one.channel)}: {one.summary}" for one in self._read_by(claimed))
@@ -376,7 +420,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             windows=(window, *(view.window for view in self._sources.witnesses if view.window is not None)),
             coverage=(coverage, *(view.covered for view in self._sources.witnesses if view.covered is not None)),
             claims=[one.claim for one in self._claims],
-            constraints=[self._noun(id_, one) for id_, one in self._constraints],
+            constraints=[masked(self._noun(id_, one), mask) for id_, one in self._constraints],
             evidence=tuple(evidence.values()),
             anomalies=anomalies,
             verdicts=tuple(records),
@@ -446,13 +490,11 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
 
     def _coverage(self, closings: Sequence[Closing]) -> Coverage:
         spots = [spot for closing in closings for spot in closing.spots or ()]
-        conditions = [one for claim in self._claims for one in claim.conditions]
-        conditions += [one.condition for _, one in self._constraints]
         for channel, count in sorted(self._sources.redactor.found.items()):
             bears = any(
                 self._sources.channel_of(one.selector) == channel
-                and (bool(one.selector.contains) or one.kind == "measure")
-                for one in conditions
+                and (bool(one.selector.contains) or one.kind == "measure" or self._hides(channel, one))
+                for one in self._conditions
             )
             body = {
                 "kind": "redacted",
@@ -484,17 +526,26 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
             )
         if spots or not unlisted:
             body["blind_spots"] = tuple(spots)
-        return Coverage(**body)
+        return masked(Coverage(**body), self._sources.redactor.text)
+
+    def _hides(self, channel: str, condition: Condition) -> bool:
+        """Whether redaction changed which observations a condition is about."""
+        reading = self._read(condition.predicate(channel))
+        return reading is not None and any(
+            reading.select(raw) != reading.select(shown) for raw, shown in self._sources.redactor.changed
+        )
 
     def _noun(self, id_: str, one: Constraint) -> ConstraintNoun:
         channel = self._sources.channel_of(one.condition.selector)
-        return ConstraintNoun(
-            id=id_,
-            statement=one.statement,
-            predicate=one.condition.predicate(channel),
-            channels=(channel,),
-            severity=one.severity,
-        )
+        body = {
+            "id": id_,
+            "statement": one.statement,
+            "predicate": one.condition.predicate(channel),
+            "channels": [channel],
+            "severity": one.severity,
+            "window": self.id,
+        }
+        return ConstraintNoun.read(body)
 
     def _constrained(
         self, window: Window, coverage: Coverage
@@ -503,6 +554,7 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
         violations: list[ConstraintViolation] = []
         unchecked: list[str] = []
         evidence: list[Evidence] = []
+        mask = self._sources.redactor.text
         read, declared = self._read, {one.id for one in self._sources.channels}
         for id_, one in self._constraints:
             channel = self._sources.channel_of(one.condition.selector)
@@ -516,28 +568,21 @@ class ClaimWindow(AbstractAsyncContextManager["ClaimWindow"]):
                     ConstraintViolation(
                         constraint=id_,
                         at=spoiling[allowed].at if len(spoiling) > allowed else now_ms(),
-                        detail=f"{one.statement}: {one.condition.reads}, and {len(spoiling)} were seen",
+                        detail=mask(f"{one.statement}: {one.condition.reads}, and {len(spoiling)} were seen"),
                         evidence=tuple(seen.id for seen in spoiling),
                     )
                 )
+            elif id_ in self._broken:
+                detail = mask(f"{one.statement}: {one.condition.reads}, and it was otherwise for a while")
+                violations.append(ConstraintViolation(constraint=id_, at=self._broken[id_], detail=detail))
+            elif one.condition.is_fact:
+                # Between two looks nobody saw it, and it may have been otherwise.
+                unchecked.append(
+                    mask(f"{one.statement}: a fact of {channel} is only seen now and then, not throughout")
+                )
             elif channel not in declared or impeaching_spots(coverage, [channel]) or not closed_cleanly(window):
-                unchecked.append(f"{one.statement}: {channel} couldn't be watched throughout the window")
+                unchecked.append(mask(f"{one.statement}: {channel} couldn't be watched throughout the window"))
         return tuple(violations), tuple(unchecked), tuple(evidence)
-
-
-class _Stillness:
-    """For how long the same has been seen."""
-
-    def __init__(self, started: float) -> None:
-        self._since = started
-        self._seen = frozenset[str]()
-
-    def lasting(self, now: float, seen: Iterable[Observation]) -> float:
-        """Seconds since something else was seen."""
-        ids = _told(seen)
-        if ids != self._seen:
-            self._seen, self._since = ids, now
-        return now - self._since
 
 
 def _told_drops(dropped: Sequence[str]) -> tuple[str, ...]:
@@ -584,36 +629,3 @@ def claiming(
         await window.end()
 
     return entered()
-
-
-def checked(statement: str, conditions: Sequence[Condition | Constraint]) -> tuple[Condition, ...]:
-    """The conditions of a claim.
-
-    Raises:
-        InvalidArgument: It says nothing, or names nothing that could be evaluated.
-    """
-    if not statement.strip():
-        raise InvalidArgument("a claim says in words what is to be true")
-    for one in conditions:
-        if not isinstance(cast("object", one), Condition | Constraint):
-            raise InvalidArgument(
-                f"{one!r} in the claim {statement!r} is no condition",
-                hint='say how many of it: net("POST /orders 201").exactly(1)',
-            )
-    held = tuple(one for one in conditions if isinstance(one, Condition))
-    if not held:
-        raise InvalidArgument(
-            f"the claim {statement!r} names nothing to look for",
-            hint='add a condition: net("POST /orders 201").exactly(1)',
-        )
-    return held
-
-
-def _spoilable(condition: Condition) -> bool:
-    """Whether what comes later could make it false again."""
-    return condition.is_fact or condition.kind == "absent" or condition.op in {"exactly", "at-most"}
-
-
-def _told(seen: Iterable[Observation]) -> frozenset[str]:
-    """What tells whether the same was seen again."""
-    return frozenset(f"{one.id} {one.summary}" for one in seen)
