@@ -394,3 +394,31 @@ def test_an_agent_writes_what_is_on_the_list_and_nothing_beside_it() -> None:
 def test_a_persons_key_cannot_be_put_on_the_agents_list(key: str) -> None:
     with pytest.raises(AccessError, match="person's key"):
         apply_patch(None, {}, role="person", agent_writable={key})
+
+
+def test_a_key_given_twice_is_repaired_by_a_new_value() -> None:
+    twice = '{"mcpProfile": "all", "x": 1.0, "mcpProfile": "host-only", "mcpThreadProfiles": {"t": "all", "t": "all"}}'
+    document = apply_patch(
+        parse(twice), {"mcpProfile": "host-only", "mcpThreadProfiles": {"t": "host-only"}}, role="person"
+    )
+    assert write(document) == '{"mcpProfile": "host-only", "x": 1.0, "mcpThreadProfiles": {"t": "host-only"}}'
+
+
+def test_a_pick_that_was_not_set_counts_as_a_new_one_at_the_cap() -> None:
+    for unset in (None, " "):
+        full = {"mcpThreadProfiles": {**FULL["mcpThreadProfiles"], "n": unset}}
+        assert refusal(full, {"mcpThreadProfiles": {"n": "all"}}).setting == "mcpThreadProfiles.n"
+    over = {"mcpThreadProfiles": {**FULL["mcpThreadProfiles"], "n": 5}}
+    assert saved(over, {"mcpThreadProfiles": {"n": "all"}})["mcpThreadProfiles"]["n"] == "all"
+
+
+def test_an_odd_key_that_is_there_can_be_changed_and_taken_away() -> None:
+    assert saved({"mcp_profile": 1}, {"mcp_profile": 2}) == {"mcp_profile": 2}
+    assert saved({"mcp_profile": 1}, {"mcp_profile": None}) == {}
+
+
+def test_a_map_that_is_null_can_be_taken_away_and_written_into() -> None:
+    assert saved({"mcpThreadProfiles": None, "projects": {}}, {"mcpThreadProfiles": None, "projects": None}) == {}
+    assert saved({"mcpThreadProfiles": None}, {"mcpThreadProfiles": {"t": "all"}}) == {
+        "mcpThreadProfiles": {"t": "all"}
+    }

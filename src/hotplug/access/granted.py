@@ -313,8 +313,11 @@ class Access:
         deny = frozenset[str]().union(*denies)
         if not allows:
             return ToolRule(EVERYTHING, deny)
-        shortest, *others = sorted(allows, key=len)
-        return ToolRule(shortest.intersection(*others) - deny)
+        kept, *others = sorted(allows, key=len)
+        for other in others:
+            if not kept <= other:  # looking is cheaper than making a set, and mostly enough
+                kept &= other
+        return ToolRule(kept - deny)
 
     def _ruled(self, server: str) -> tuple[tuple[Layer, ToolRule | None], ...]:
         """The layers that say anything of a server, each with its rule; None where it leaves the server out."""

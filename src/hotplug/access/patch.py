@@ -169,9 +169,8 @@ class _Patch:
     def guard(self, agent_writable: Collection[str]) -> None:
         """Refuses every key that an agent may not write."""
         for key, _ in self.patch.members:
-            person = spelled_as(key)
-            if person is not None or key not in agent_writable:
-                place = path_text((key,))
+            if key not in agent_writable:  # which holds none of the person's keys
+                person, place = spelled_as(key), path_text((key,))
                 owns = f"{place} spells {person}, which" if person not in (None, key) else place
                 self._refuse((key,), f"{owns} can be written only by a person", "ask the owner to set it")
         self._raise()
