@@ -9,11 +9,13 @@ from typing import Any
 import anyio
 import pytest
 
+from hotplug.errors import HotplugError
 from hotplug.serve import Runtime
 from hotplug.serve.events import _LIVE_KEPT  # pyright: ignore[reportPrivateUsage]
 from hotplug.store import memory, open_store
 
 from .shop import Item, MyShop, Shop
+from .test_windows import Answered, Silent
 
 pytestmark = pytest.mark.anyio
 
@@ -176,3 +178,35 @@ async def test_of_two_events_of_one_kind_about_one_happening_the_second_is_not_k
         await other.emit(Shop.Sold(item=Item("apple"), count=1), happening="s")
         [theirs] = (await poll(second))["events"]
         assert theirs["happening"] not in {event["happening"] for event in page["events"]}
+
+
+class Both(MyShop, Silent):
+    """A server of two profiles, each with an event."""
+
+    emits = frozenset({"shop.sold", "shop.ding", "silent.rang"})
+
+    async def value(self) -> Answered:
+        await self.emit(Silent.Rang())
+        return Answered()
+
+
+async def test_a_server_of_two_profiles_tells_of_the_events_of_both() -> None:
+    async with memory() as store:
+        shop = Both()
+        runtime = Runtime(shop, store=store, identity="both")
+        opened = (await runtime.call("connection.window.open", {"budgetMs": 60_000})).content
+        for part in ("shop.ring", "silent.value"):
+            answer = await runtime.call(part, {})
+            assert not answer.is_error, answer.content
+        await sell(shop, 1)
+        page = await poll(runtime, cursor=opened["cursor"])
+        assert sorted(event["type"] for event in page["events"]) == ["shop.ding", "shop.sold", "silent.rang"]
+        assert (await runtime.call("connection.describe", {})).content["senses"].keys() == {"state", "signal"}
+
+
+async def test_an_event_of_a_profile_that_is_not_served_is_refused_with_its_name() -> None:
+    async with memory() as store:
+        shop = MyShop()
+        Runtime(shop, store=store, identity="shop")
+        with pytest.raises(HotplugError, match=r"silent\.rang is no event of what is served here"):
+            await shop.emit(Silent.Rang())

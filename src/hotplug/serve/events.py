@@ -8,7 +8,7 @@ import json
 import logging
 import secrets
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from hotplug.errors import HotplugError, InvalidArgument
-from hotplug.profile import Event, Extra, Model
+from hotplug.profile import Event, Extra, Flags, Model
 from hotplug.serve.call import Call, current_call
 from hotplug.serve.provider import Provider
 
@@ -80,57 +80,57 @@ class EventLog:
         """The name of the durable stream in the store."""
         return f"events:{self.runtime.identity}"
 
-    def emitter(self, provider: Provider) -> Callable[..., Awaitable[None]]:
-        """The function that a provider's server emits with; takes what `Profile.emit` takes."""
+    async def emit(self, event: Event, extras: Sequence[Model] = (), happening: str | None = None) -> None:
+        """What a provider's server emits with; takes what `Profile.emit` takes."""
+        name, flags, owner = self._owner(event)
+        if name not in owner.emits and name not in self.unsaid:
+            # What it tells of has happened: that isn't undone by a fault of the declaration.
+            self.unsaid.add(name)
+            _log.warning(
+                "%s emits %s and doesn't say so, so nobody can count on it: add it to the server's `emits`",
+                owner.title,
+                name,
+            )
+        try:
+            call: Call | None = current_call()
+        except HotplugError:
+            call = None
+        record = self.record(event, call, extras=extras, happening=happening)
+        if flags.replay == "durable":
+            await self.runtime.store.append_event(self.stream, record)
+        else:
+            self.add_live(record)
 
-        async def emit(event: Event, extras: Sequence[Model] = (), happening: str | None = None) -> None:
-            flags = type(event).part
-            if flags is None:
-                raise HotplugError(
-                    f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes"
-                )
-            if flags.name and flags.name not in provider.emits and flags.name not in self.unsaid:
-                # What it tells of has happened: that isn't undone by a fault of the declaration.
-                self.unsaid.add(flags.name)
-                _log.warning(
-                    "%s emits %s and doesn't say so, so nobody can count on it: add it to the server's `emits`",
-                    provider.title,
-                    flags.name,
-                )
-            try:
-                call: Call | None = current_call()
-            except HotplugError:
-                call = None
-            record = self.record(event, call, provider=provider, extras=extras, happening=happening)
-            if flags.replay == "durable":
-                await self.runtime.store.append_event(self.stream, record)
-            else:
-                self.add_live(record)
+    def _owner(self, event: Event) -> tuple[str, Flags, Provider]:
+        """Which event it is, and whose: a server of several profiles emits with one function.
 
-        return emit
+        Raises:
+            HotplugError: It is no event of what is served here.
+        """
+        flags = type(event).part
+        if flags is None or flags.name is None:
+            raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
+        for provider in self.runtime.providers:
+            if flags.name in provider.definition.all_parts:
+                return flags.name, flags, provider
+        raise HotplugError(f"{flags.name} is no event of what is served here", hint="emit one of its profiles' events")
 
     def record(
         self,
         event: Event,
         call: Call | None,
         *,
-        provider: Provider | None = None,
         extras: Sequence[Model] = (),
         happening: str | None = None,
     ) -> dict[str, Any]:
         """The event as it is kept: with the server's handles, which `shown` seals for whoever reads it."""
-        flags = type(event).part
-        if flags is None or flags.name is None:
-            raise HotplugError(f"{type(event).__name__} is no event of a profile", hint="emit one of its event classes")
-        owner = provider or next(
-            (one for one in self.runtime.providers if flags.name in one.definition.all_parts), self.runtime.providers[0]
-        )
-        payload = cast("dict[str, Any]", owner.definition.all_parts[flags.name].output.write(event))
+        name, flags, owner = self._owner(event)
+        payload = cast("dict[str, Any]", owner.definition.all_parts[name].output.write(event))
         if extras:
-            payload = {**payload, "ext": _written(extras, _extras_of(owner, flags.name), flags.name)}
+            payload = {**payload, "ext": _written(extras, _extras_of(owner, name), name)}
         record: dict[str, Any] = {
             "id": f"ev_{secrets.token_urlsafe(12)}",
-            "type": flags.name,
+            "type": name,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "sense": flags.sense or "state",
             "payload": payload,

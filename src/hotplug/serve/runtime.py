@@ -98,7 +98,7 @@ class Runtime:
                 if bound.part.name in self.bound:
                     raise HotplugError(f"two servers both offer {bound.part.name}", hint="serve them as two servers")
                 self.bound[bound.part.name] = bound
-            provider.join(self.connection.events.emitter(provider), memory)
+            provider.join(self.connection.events.emit, memory)
         known: dict[str, Part] = {}
         for provider in (*self.providers, self.connection):
             known.update(provider.definition.all_parts)
