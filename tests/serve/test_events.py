@@ -210,3 +210,18 @@ async def test_an_event_of_a_profile_that_is_not_served_is_refused_with_its_name
         Runtime(shop, store=store, identity="shop")
         with pytest.raises(HotplugError, match=r"silent\.rang is no event of what is served here"):
             await shop.emit(Silent.Rang())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+async def test_runtimes_of_one_server_are_all_told_and_a_shared_stream_has_an_event_once(shared: bool) -> None:
+    async with memory() as store, memory() as another:
+        shop = MyShop()
+        one = Runtime(shop, store=store, identity="shop")
+        other = Runtime(shop, store=store if shared else another, identity="shop")
+        async with one.opened(), other.opened():
+            await sell(shop, 1)
+            for runtime in (one, other):
+                assert counts(await poll(runtime, types=["shop.sold"])) == [1]
+        async with one.opened():
+            await sell(shop, 2)
+            assert counts(await poll(one, types=["shop.sold"])) == [1, 2]

@@ -451,6 +451,9 @@ class Profile(Contract):
         return self._caller
 
     _emitter: Any = None
+    """Of the runtime that was made last."""
+    _emitters: tuple[Any, ...] = ()
+    """Of the runtimes that are open: one object may serve several connections in a process."""
 
     async def emit(self, event: Event, *extras: Model, happening: str | None = None) -> None:
         """Tell whoever listens: from a server's own methods (events get the action's id), or from outside of any call.
@@ -466,7 +469,9 @@ class Profile(Contract):
         """
         if self._emitter is None:
             raise HotplugError(f"{type(self).__name__} isn't attached to a server yet, nobody can be told")
-        await self._emitter(event, extras, happening)
+        kept: set[Any] = set()
+        for emitter in self._emitters or (self._emitter,):
+            await emitter(event, extras, happening, kept)
 
 
 @dataclass(frozen=True)

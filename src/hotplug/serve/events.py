@@ -80,8 +80,12 @@ class EventLog:
         """The name of the durable stream in the store."""
         return f"events:{self.runtime.identity}"
 
-    async def emit(self, event: Event, extras: Sequence[Model] = (), happening: str | None = None) -> None:
-        """What a provider's server emits with; takes what `Profile.emit` takes."""
+    async def emit(self, event: Event, extras: Sequence[Model], happening: str | None, kept: set[Any]) -> None:
+        """What a provider's server emits with; takes what `Profile.emit` takes.
+
+        Args:
+            kept: The streams in which the event is kept already: runtimes of one server may share a store.
+        """
         name, flags, owner = self._owner(event)
         if name not in owner.emits and name not in self.unsaid:
             # What it tells of has happened: that isn't undone by a fault of the declaration.
@@ -96,10 +100,14 @@ class EventLog:
         except HotplugError:
             call = None
         record = self.record(event, call, extras=extras, happening=happening)
-        if flags.replay == "durable":
-            await self.runtime.store.append_event(self.stream, record)
-        else:
+        if flags.replay == "live":
             self.add_live(record)
+            return
+        store = self.runtime.store
+        place = getattr(store, "file", None) or id(store), self.stream
+        if place not in kept:
+            kept.add(place)
+            await store.append_event(self.stream, record)
 
     def _owner(self, event: Event) -> tuple[str, Flags, Provider]:
         """Which event it is, and whose: a server of several profiles emits with one function.

@@ -120,6 +120,7 @@ class NativeProvider:
     profile: type[Profile]
     takes: Literal["typed", "wire"] = field(default="typed", init=False)
     projection: ProjectionRef | None = field(default=None, init=False)
+    _emit: Any = field(default=None, init=False, repr=False)
 
     @property
     def definition(self) -> Definition:
@@ -184,13 +185,21 @@ class NativeProvider:
         return await method(**arguments)
 
     def join(self, emit: Any, memory: Memory) -> None:
+        self._emit = emit
         self.server._emitter = emit  # pyright: ignore[reportPrivateUsage]  # the profile's half of the same mechanism
 
     async def aopen(self) -> None:
         await _maybe(self.server, "aopen")
+        self._listen(self._emit)
 
     async def aclose(self) -> None:
+        self._listen(None)
         await _maybe(self.server, "aclose")
+
+    def _listen(self, emit: Any) -> None:
+        """Be told by the server, or with None not any more; the profiles of one server are told together."""
+        others = tuple(one for one in self.server._emitters if one != self._emit)  # pyright: ignore[reportPrivateUsage]  # as in `join`
+        self.server._emitters = (*others, emit) if emit is not None else others  # pyright: ignore[reportPrivateUsage]
 
 
 async def _maybe(server: Profile, name: str) -> Any:

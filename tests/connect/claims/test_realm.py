@@ -234,3 +234,16 @@ async def test_a_sense_that_the_subject_does_not_have_is_said(shop: Any) -> None
 async def test_a_blank_name_of_a_sense_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="no sense"):
         sense("smell")
+
+
+async def test_two_connections_to_one_server_object_are_both_told_until_they_end() -> None:
+    server = WebShop()
+    async with connect(Shop, server) as first:
+        async with connect(Shop, server) as second:
+            for acting in (first, second):
+                async with acting.claim("the order is placed", PLACED, within="300ms") as claim:
+                    await acting.order()
+                assert claim.verdict.ground == "proved"
+        async with first.claim("the order is placed", PLACED, within="300ms") as last:
+            await first.order()
+    assert last.verdict.ground == "proved"
