@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, DecimalException
@@ -43,15 +44,15 @@ _DEEPEST: Final = 200
 _BOM: Final = "\ufeff"
 
 
-class Node:
+class Node(ABC):
     """One value of a JSON document; two are equal when their values are."""
 
     __slots__ = ()
 
     @property
+    @abstractmethod
     def kind(self) -> str:
         """What a person calls it: object, list, text, number, boolean, null."""
-        raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
         return same(self, other) if isinstance(other, Node) else NotImplemented

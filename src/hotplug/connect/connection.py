@@ -15,6 +15,7 @@ from hotplug.connect.failures import advice, explain, refusal, unpacked
 from hotplug.connect.launch import HttpLaunch, Launch, ObjectLaunch, StdioLaunch
 from hotplug.connect.negotiation import Era, EraChoice, negotiate
 from hotplug.connect.upstream_log import UpstreamLog
+from hotplug.connect.version import own_version
 from hotplug.errors import AuthError, ConfigError, ConnectError
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class Connection:
 
         from hotplug.connect.capture import CapturingDispatcher
 
-        client = Implementation(name="hotplug", version=_version())
+        client = Implementation(name="hotplug", version=own_version())
         if isinstance(self.launch, ObjectLaunch):
             from hotplug.connect.memory import open_object
 
@@ -243,12 +244,3 @@ async def end_task(task: asyncio.Task[None]) -> None:
         await asyncio.wait({task}, timeout=_CLOSE_LIMIT)
     if task.done() and not task.cancelled():
         task.exception()
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("hotplug")
-    except PackageNotFoundError:
-        return "0"

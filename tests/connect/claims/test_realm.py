@@ -162,12 +162,12 @@ async def test_looks_follow_an_action_and_become_facts(shop: Any) -> None:
     assert verify_run(counted.run) == ()
 
 
-async def test_a_fact_of_the_subject_that_held_before_is_said_to_have(shop: Any) -> None:
+async def test_a_fact_that_only_the_subject_shows_proves_nothing(shop: Any) -> None:
     eyes = FakeEyes(senses={"log": {"independence": "independent", "grade": "context"}})
     async with shop.with_witness(eyes).claim("none is sold", state("webshop.till.orders = 0").present()) as claim:
         with pytest.raises(NotFound):
             await shop.lose()
-    # An earlier clause decides; the look before is what the record of the window's facts rests on.
+    assert [one.observation.summary for one in claim.evidence] == ["webshop.till.orders = 0"]
     assert claim.verdict.ground == "no-independent-consequence"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hotplug.connect.claims.realm import now_ms
 from hotplug.connect.claims.redaction import masked
+from hotplug.connect.version import own_version
 from hotplug.evidence import (
     Anomaly,
     ChannelDescriptor,
@@ -50,7 +51,7 @@ def run_of(
     return VerificationRun(
         ovp="1.0",
         id=f"run_{secrets.token_urlsafe(9)}",
-        verifier=Verifier(name="hotplug", version=_version()),
+        verifier=Verifier(name="hotplug", version=own_version()),
         subject=realm.identity,
         channels=realm.channels,
         witnesses=tuple(
@@ -103,7 +104,9 @@ class Recording:
             "claims", "constraints", "actions", "receipts", "windows", "evidence", "coverage", "anomalies", "verdicts",
             "violations",
         )  # fmt: skip
-        joined: dict[str, Any] = {name: tuple(_joined(getattr(one, name) for one in self._runs)) for name in lists}
+        joined: dict[str, Any] = {
+            name: tuple(chain.from_iterable(getattr(one, name) for one in self._runs)) for name in lists
+        }
         # What was done while two windows were open was taken down in both.
         joined["actions"] = tuple({one.id: one for one in reversed(joined["actions"])}.values())[::-1]
         joined["receipts"] = tuple({one.action: one for one in reversed(joined["receipts"])}.values())[::-1]
@@ -128,11 +131,6 @@ class Recording:
         Path(path).write_text(self.run().text() + "\n", encoding="utf-8")
 
 
-def _joined(lists: Iterable[Sequence[Any]]) -> Iterable[Any]:
-    for one in lists:
-        yield from one
-
-
 def _witnesses(every: Iterable[RunWitness]) -> tuple[RunWitness, ...]:
     """Each witness once, with all names that its channels had; what it looks at may have been replaced in between."""
     found: dict[tuple[str, str], RunWitness] = {}
@@ -152,10 +150,3 @@ def _witnesses(every: Iterable[RunWitness]) -> tuple[RunWitness, ...]:
 
 def _channels(lists: Iterable[Sequence[ChannelDescriptor]]) -> tuple[ChannelDescriptor, ...]:
     return tuple({one.id: one for channels in lists for one in channels}.values())
-
-
-def _version() -> str:
-    try:
-        return version("hotplug")
-    except PackageNotFoundError:
-        return "0"
