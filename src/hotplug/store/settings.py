@@ -169,7 +169,7 @@ class SettingsFile:
             patch: The settings to change; maps entry by entry, where None removes one.
             role: Who asks. An agent may change only what `agent_writable` names.
             host: Whose groups exist; None: groups aren't checked.
-            based_on: The version that the caller had before his eyes; what changed since then in the file is no
+            based_on: The version that the caller had seen; what changed since then in the file is no
                 obstacle, unless it is what this patch changes too.
             now_unused: Threads that the host says nobody uses now: a refusal for want of room names one of them.
 
