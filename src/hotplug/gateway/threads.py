@@ -65,6 +65,7 @@ class Threads:
         self._open: dict[str, ThreadRecord] = {}
         self._hashes: dict[str, bytes] = {}
         self._ids: dict[bytes, str] = {}
+        self._members: dict[str, Thread] = {}
         self._lineage: Lineage | None = None
 
     @classmethod
@@ -197,12 +198,7 @@ class Threads:
         """Every open thread with where it comes from, as of now; it doesn't change under its reader."""
         self._look()
         if self._lineage is None:
-            self._lineage = MappingProxyType(
-                {
-                    id_: Thread(id_, parent=one.parent, delegated=one.delegated, project=one.project)
-                    for id_, one in self._open.items()
-                }
-            )
+            self._lineage = MappingProxyType(self._members.copy())
         return self._lineage
 
     @property
@@ -248,11 +244,12 @@ class Threads:
             return
         changes = self._store.since(self._last)
         if changes.whole:
-            self._open, self._hashes, self._ids = {}, {}, {}
+            self._open, self._hashes, self._ids, self._members = {}, {}, {}, {}
         for thread, token in changes.threads:
             self._forget(thread.id)
             if thread.closed is None:
                 self._open[thread.id] = thread
+                self._members[thread.id] = Thread(thread.id, thread.parent, thread.delegated, thread.project)
                 if token is not None:
                     self._hashes[thread.id] = token
                     self._ids[token] = thread.id
@@ -261,6 +258,7 @@ class Threads:
 
     def _forget(self, id_: str) -> None:
         self._open.pop(id_, None)
+        self._members.pop(id_, None)
         token = self._hashes.pop(id_, None)
         if token is not None:
             self._ids.pop(token, None)

@@ -107,7 +107,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "CREATE INDEX store_thread_parent ON store_thread (parent)",
         "CREATE INDEX store_thread_closed ON store_thread (closed)",
         "CREATE TABLE store_counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
-        "INSERT INTO store_counter (name, value) VALUES ('thread', 0), ('thread-purged', 0)",
+        "INSERT INTO store_counter (name, value) VALUES ('thread', 0), ('thread-open', 0), ('thread-purged', 0)",
         """
         CREATE TABLE store_call (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -135,8 +135,8 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
 )
 """Statements by version. An outcome is NULL while its record is pending; an empty `owner` was let go.
 
-A thread's `token` is the SHA-256 of its token, NULL once it is closed. `store_counter` counts what happened to threads:
-each change of one gets the next number.
+A thread's `token` is the SHA-256 of its token, NULL once it is closed. `store_counter` has the number of
+the last change of a thread (`thread`), how many are open, and the last change whose row is gone.
 """
 
 

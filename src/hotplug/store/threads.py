@@ -146,7 +146,7 @@ class SqliteThreads:
 
     def last(self) -> int:
         """See `ThreadStore.last`."""
-        return self._read(_last)
+        return self._read(lambda c: _value(c, "thread"))
 
     def since(self, change: int | None) -> Changes:
         """See `ThreadStore.since`."""
@@ -176,8 +176,7 @@ class SqliteThreads:
 
         def work(connection: sqlite3.Connection) -> ThreadRecord | NotAdded:
             _forget_old(connection, self._clock() - self._kept)
-            (count,) = connection.execute("SELECT count(*) FROM store_thread WHERE closed IS NULL").fetchone()
-            if count >= most:
+            if _value(connection, "thread-open") >= most:
                 return "limit"
             added = thread
             if thread.parent is not None:
@@ -221,7 +220,8 @@ class SqliteThreads:
                 (id,),
             ).fetchall()
             if rows:
-                change = _next(connection)
+                change = _add(connection, "thread", 1)
+                _add(connection, "thread-open", -len(rows))
                 connection.executemany(
                     "UPDATE store_thread SET closed = ?, token = NULL, change = ? WHERE id = ?",
                     [(at, change, one) for (one,) in rows],
@@ -252,27 +252,26 @@ class SqliteThreads:
             return work(self._reader)
 
 
-def _last(connection: sqlite3.Connection) -> int:
-    (last,) = connection.execute("SELECT value FROM store_counter WHERE name = 'thread'").fetchone()
-    return last
+def _value(connection: sqlite3.Connection, name: str) -> int:
+    (value,) = connection.execute("SELECT value FROM store_counter WHERE name = ?", (name,)).fetchone()
+    return value
 
 
-def _next(connection: sqlite3.Connection) -> int:
-    connection.execute("UPDATE store_counter SET value = value + 1 WHERE name = 'thread'")
-    return _last(connection)
+def _add(connection: sqlite3.Connection, name: str, count: int) -> int:
+    connection.execute("UPDATE store_counter SET value = value + ? WHERE name = ?", (count, name))
+    return _value(connection, name)
 
 
 def _since(connection: sqlite3.Connection, change: int | None) -> Changes:
     # Outside of a transaction each statement sees its own moment: the number first, so that at worst a change that is
     # in the rows already is looked up once more.
-    last = _last(connection)
+    last = _value(connection, "thread")
     if change is not None:
         rows = connection.execute(
             f"SELECT {_COLUMNS} FROM store_thread WHERE change > ?",  # noqa: S608 - our own words
             (change,),
         ).fetchall()
-        (purged,) = connection.execute("SELECT value FROM store_counter WHERE name = 'thread-purged'").fetchone()
-        if purged <= change:
+        if _value(connection, "thread-purged") <= change:
             return Changes(last, tuple((_record(row), row[9]) for row in rows), whole=False)
         # That a thread was closed can't be seen any more where its row went since.
     rows = connection.execute(
@@ -307,6 +306,7 @@ def _record(
 
 
 def _insert(connection: sqlite3.Connection, thread: ThreadRecord, token: bytes | None) -> None:
+    _add(connection, "thread-open", 1)
     connection.execute(
         "INSERT INTO store_thread (id, parent, depth, delegated, project, title, opener, token, opened, closed, change)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
@@ -320,7 +320,7 @@ def _insert(connection: sqlite3.Connection, thread: ThreadRecord, token: bytes |
             thread.opener,
             token,
             thread.opened.timestamp(),
-            _next(connection),
+            _add(connection, "thread", 1),
         ),
     )
 

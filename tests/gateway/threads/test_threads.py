@@ -94,6 +94,7 @@ async def test_a_child_is_in_its_parents_project_and_under_an_open_parent(thread
 
 @pytest.mark.parametrize("text", ["", " ", "a\nb", "x" * 300, " edge", "\x1b[31m", "\ud800"])
 async def test_a_title_or_project_that_is_no_plain_line_is_refused(threads: Threads, text: str) -> None:
+    given: dict[str, Any]
     for given in ({"title": text}, {"project": text}):
         with pytest.raises(ThreadRefused, match="on one line"):
             await threads.open(**given)
@@ -223,6 +224,7 @@ async def test_a_token_is_in_no_file_no_log_and_no_error(
     root, token = await threads.open(title="marker of the title")
     children = [await threads.open(parent=root.id) for _ in range(20)]
     said = repr(threads) + repr(root) + repr(threads.list())
+    wrong: dict[str, Any]
     for wrong in ({"parent": "t_none"}, {"parent": root.id, "project": "x"}):
         with pytest.raises(ThreadRefused) as refused:
             await threads.open(**wrong)
