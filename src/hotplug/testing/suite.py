@@ -235,16 +235,18 @@ def _output(command: list[str], node: Path, seconds: float, *, fails: bool = Fal
     called = " ".join((Path(command[0]).name, *command[1:3]))
     try:
         done = subprocess.run(  # noqa: S603 - Node, npm and the suite
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=seconds, env=environ, check=False
+            command, capture_output=True, timeout=seconds, env=environ, check=False
         )
     except subprocess.TimeoutExpired as late:
-        written = late.stdout or b""
-        text = written.decode("utf-8", "replace") if isinstance(written, bytes) else written
-        raise ConfigError(f"{called} wasn't done after {seconds:g} s: {_last(text)}") from late
-    output = done.stdout + done.stderr
+        raise ConfigError(f"{called} wasn't done after {seconds:g} s: {_last(_read(late.stdout))}") from late
+    output = _read(done.stdout) + _read(done.stderr)
     if done.returncode != 0 and not fails:
         raise ConfigError(f"{called} failed with {done.returncode}: {_last(output)}")
     return output
+
+
+def _read(written: bytes | None) -> str:
+    return (written or b"").decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _last(output: str) -> str:
