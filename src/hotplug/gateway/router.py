@@ -20,8 +20,9 @@ from hotplug.gateway.hellos import joined_hello, negotiated
 from hotplug.gateway.link import Answer, Frame, Hello, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
+from hotplug.gateway.names import Holder
 from hotplug.gateway.states import StateSeal
-from hotplug.gateway.uris import matches
+from hotplug.gateway.uris import fitting
 from hotplug.gateway.view import Caller, Known, View
 
 __all__ = ["Router"]
@@ -302,21 +303,26 @@ class Router:
         return None
 
     async def _located(self, caller: Caller, uri: str | None) -> tuple[Known, str] | None:
-        """The server that a URI belongs to: one that lists it, one with a template for it, or the only one there is."""
+        """The server that a URI belongs to, among those of the caller."""
         if uri is None:
             return None
-        for kind in ("resources", "templates"):
-            found = await self._named(caller, kind, uri)
-            if found is not None:
-                return found
-        known = [one for one in await self.view.all_known(caller) if "resources" in _capabilities(one)]
-        if len(known) == 1:
-            return known[0], uri
-        for one in known:
-            for template in one.catalog.templates.items:
-                if matches(template.name, uri):
-                    return one, uri
-        return None
+        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in _capabilities(one)}
+        holder = fitting(
+            uri,
+            resources=self._offered(known, "resources"),
+            templates=self._offered(known, "templates"),
+            offering=tuple(known),
+        )
+        return (known[holder[0]], holder[1]) if holder is not None else None
+
+    def _offered(self, known: Mapping[str, Known], kind: ListKind) -> dict[str, Holder]:
+        found: dict[str, Holder] = {}
+        for server, one in known.items():
+            for name in one.catalog.of(kind).by_name:
+                exposed = self.view.book.exposed(server, kind, name)
+                if exposed is not None:
+                    found[exposed] = (server, name)
+        return found
 
     async def _foreign(self, caller: Caller, message: Message) -> Route:
         """A method that isn't the protocol's own goes where there is only one place for it."""

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from hotplug.errors import Unavailable
+from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, ListKind
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps
 from hotplug.gateway.sessions import Session
 
-__all__ = ["Caller", "Known", "NamesBook", "RawTool", "Upstreams", "View"]
+__all__ = ["Caller", "Known", "RawTool", "Upstreams", "View"]
 
 _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
@@ -52,25 +53,6 @@ class RawTool:
 
     server: str
     name: str
-
-
-class NamesBook(Protocol):
-    """Which name stands for what, for all threads alike."""
-
-    @property
-    def version(self) -> int: ...
-
-    def learn(self, server: str, kind: ListKind, names: Sequence[str]) -> None:
-        """Give names to what a server offers now, where they have none yet."""
-        ...
-
-    def exposed(self, server: str, kind: ListKind, name: str) -> str | None:
-        """The name it goes by; None where it can't have one."""
-        ...
-
-    def meant(self, kind: ListKind, exposed: str) -> tuple[str, str] | None:
-        """The server and its own name for it."""
-        ...
 
 
 class Upstreams(Protocol):
@@ -109,7 +91,7 @@ class Pinned(Protocol):
 class View:
     """Lists and looks up."""
 
-    def __init__(self, upstreams: Upstreams, grants: Grants, book: NamesBook, pins: Pinned | None = None) -> None:
+    def __init__(self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned | None = None) -> None:
         self.upstreams = upstreams
         self.grants = grants
         self.book = book
@@ -140,7 +122,7 @@ class View:
                 closed = await self._pins.closed(server, catalog.tools.items)
             seen = self._seen[server] = (catalog, closed)
             for kind in KINDS:
-                self.book.learn(server, kind, [item.name for item in catalog.of(kind).items])
+                await self.book.learn(server, kind, list(catalog.of(kind).by_name))
             self.grants.offers(server, [item.name for item in catalog.tools.items])
         return Known(server, link, catalog, seen[1])
 
