@@ -258,7 +258,7 @@ async def _projected(
         )
     kept = store or await stack.enter_async_context(default_store("projections"))
     provider = projected(loaded, profile, channel, title=name)
-    runtime = Runtime(provider, store=kept, identity=account_of(loaded, target, kept), name=name)
+    runtime = Runtime(provider, store=kept, identity=account_of(loaded.name, target, kept), name=name)
     await stack.enter_async_context(runtime.opened())
     return MemoryChannel(runtime, name, mask=channel.mask), runtime
 
@@ -330,10 +330,10 @@ def in_process(target: Target, store: Store | None) -> tuple[Profile, Store | No
     return None
 
 
-def account_of(loaded: Loaded, target: Target, store: Store) -> str:
-    """The identity for refs behind a projection: tells two accounts apart and tells nothing else, by a keyed hash."""
+def account_of(kind: str, target: Target, store: Store) -> str:
+    """The identity for refs of one account behind a kind of server: a keyed hash of its launch tells it apart."""
     body = json.dumps({"target": target.describe(), "settings": _settings(target)}, sort_keys=True, default=str)
-    return f"{loaded.name}:{hmac.new(store.sealing_key(), body.encode(), hashlib.sha256).hexdigest()[:24]}"
+    return f"{kind}:{hmac.new(store.sealing_key(), body.encode(), hashlib.sha256).hexdigest()[:24]}"
 
 
 def _settings(target: Any) -> Any:
