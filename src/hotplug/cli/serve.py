@@ -62,9 +62,9 @@ def serve(
     if loaded.path is not None:
         out.used(f"configuration {loaded.path}")
     for notice in loaded.warnings:
-        out.warn(f"warning: {notice}")
+        out.note(f"warning: {notice}")
     for name, error in loaded.broken.items():
-        out.warn(f"warning: the server {name} can't be used: {error}")
+        out.note(f"warning: the server {name} can't be used: {error}")
     if http is not None:
         return asyncio.run(_http(out, _at(loaded, http)))
     return asyncio.run(_stdio(loaded, thread))
@@ -79,9 +79,8 @@ async def _http(out: Output, config: GatewayConfig) -> int:
 
 
 def _ready(out: Output, gateway: Gateway, url: str) -> None:
-    servers = list(gateway.names())
+    servers = list(gateway.servers.names())
     out.answer("hotplug.serve/1", {"url": url, "servers": servers}, lambda: url)
-    out.flush()
     out.note(f"serving {len(servers)} servers at {url}/threads/ID/mcp; `hotplug thread open` opens a thread")
 
 

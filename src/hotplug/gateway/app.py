@@ -16,17 +16,14 @@ from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from hotplug.access import Profile as AccessProfile
-from hotplug.connect import NoSecrets, Secrets
-from hotplug.errors import Unavailable
 from hotplug.gateway.book import Book
-from hotplug.gateway.catalog import Catalog
+from hotplug.gateway.catalog import Item
 from hotplug.gateway.config import GatewayConfig
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.http import HttpFront
 from hotplug.gateway.front.stdio import StandardStreams, StdioFront
 from hotplug.gateway.grants import Grants
-from hotplug.gateway.link import Frame, Link
+from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
 from hotplug.gateway.names_store import Names
 from hotplug.gateway.pins import Pins
@@ -35,8 +32,8 @@ from hotplug.gateway.router import Router
 from hotplug.gateway.sessions import Session, Sessions
 from hotplug.gateway.states import StateSeal
 from hotplug.gateway.threads import Threads
-from hotplug.gateway.upstream import LinkKey
-from hotplug.gateway.view import Caller, View
+from hotplug.gateway.upstreams import Servers, is_native
+from hotplug.gateway.view import View
 from hotplug.store import SettingsFile, Store, default_settings_path, default_store, open_store
 
 __all__ = ["Gateway"]
@@ -52,8 +49,6 @@ class Gateway:
     Args:
         config: What it is set up with.
         store: Kept open by the caller; None: the one that the configuration names is opened and closed here.
-        secrets: Gives the values of secrets that entries name.
-        narrowing: What trusted files of a project give at most.
     """
 
     def __init__(
@@ -61,13 +56,9 @@ class Gateway:
         config: GatewayConfig,
         *,
         store: Store | None = None,
-        secrets: Secrets | None = None,
-        narrowing: Sequence[tuple[AccessProfile, str]] = (),
     ) -> None:
         self.config = config
         self._given_store = store
-        self._secrets = secrets or NoSecrets()
-        self._narrowing = tuple(narrowing)
         self._stack = AsyncExitStack()
         self._told: dict[str, Callable[[], None]] = {}
 
@@ -93,15 +84,20 @@ class Gateway:
         self.store: Store = store
         self.threads = Threads.over(store)
         self.settings = SettingsFile(config.settings or default_settings_path())
-        self.grants = Grants(self.settings, self.threads, lambda: self._narrowing)
+        self.grants = Grants(
+            self.settings, self.threads, lambda: [(one.profile, one.source) for one in config.narrowing]
+        )
         for name, server in config.servers.items():
             if not server.disabled:
                 self.grants.offers(name, ())
-        self.pool = Pool(dict(config.servers), secrets=self._secrets, store=store)
+        piped = {name: one for name, one in config.servers.items() if not is_native(one)}
+        self.pool = Pool(piped, secrets=config.secrets, store=store)
         await self._stack.enter_async_context(self.pool)
+        self.servers = Servers(config.servers, self.pool, store)
+        self._stack.push_async_callback(self.servers.aclose)
         names = Names(store, client_prefix=config.client_prefix)
         self.book = Book(names, config)
-        self.view = View(self, self.grants, self.book, Pins(store))
+        self.view = View(self.servers, self.grants, self.book, _Closed(Pins(store)))
         self.router = Router(self.view, StateSeal(store.sealing_key()))
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
@@ -110,33 +106,11 @@ class Gateway:
         for upstream in self.pool.upstreams.values():
             self._stack.callback(upstream.on_change(self.view.announce))
 
-    # What a view needs of the pool
-
-    def names(self) -> Sequence[str]:
-        """The servers in the file's order."""
-        return tuple(self.pool.upstreams)
-
-    async def link(self, server: str, caller: Caller) -> Link:
-        """The caller's link to a server."""
-        if caller.session is not None:
-            return await caller.session.link(server)
-        upstream = self.pool.upstreams.get(server)
-        if upstream is None:
-            raise Unavailable(f"there is no server {server!r}")
-        return await upstream.link(caller.era, LinkKey(caller.thread, None))
-
-    async def catalog(self, server: str, link: Link) -> Catalog:
-        """What a server offers on a link."""
-        upstream = self.pool.upstreams.get(server)
-        if upstream is None:
-            raise Unavailable(f"there is no server {server!r}")
-        return await upstream.catalog(link)
-
     # Sessions
 
     def new_session(self, thread: str, message: Message) -> Session:
         """The session of a client that says `initialize`."""
-        session = Session(thread, message.params, self._session_link)
+        session = Session(thread, message.params, self.servers.session_link)
 
         def tell(method: str) -> None:
             session.tell(Frame(Message.notification(method)))
@@ -144,18 +118,11 @@ class Gateway:
         self._told[session.id] = self.view.on_change(thread, tell)
         return session
 
-    async def _session_link(self, session: Session, server: str) -> Link:
-        upstream = self.pool.upstreams.get(server)
-        if upstream is None:
-            raise Unavailable(f"there is no server {server!r}")
-        return await upstream.link("legacy", LinkKey(session.thread, session.id), initialize=session.initialize)
-
     async def _released(self, session: Session) -> None:
         end = self._told.pop(session.id, None)
         if end is not None:
             end()
-        key = LinkKey(session.thread, session.id)
-        await asyncio.gather(*(upstream.release(key) for upstream in self.pool.upstreams.values()))
+        await self.servers.release(session)
 
     # What goes on besides
 
@@ -192,7 +159,7 @@ class Gateway:
         guard = Guard(self.config.hosts, self.config.origins)
         return HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard)
 
-    async def serve_http(self, *, ready: Callable[[str], None] = str) -> None:
+    async def serve_http(self, *, ready: Callable[[str], None]) -> None:
         """Serve HTTP until cancelled or told to stop by a signal.
 
         Args:
@@ -213,7 +180,7 @@ class Gateway:
         server = uvicorn.Server(config)
         serving = asyncio.create_task(server.serve())
         try:
-            while not server.started and not serving.done():
+            while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn raises no event
                 await asyncio.sleep(0.005)
             if server.started:
                 host, port = server.servers[0].sockets[0].getsockname()[:2]
@@ -236,3 +203,15 @@ async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+class _Closed:
+    """The pins, as the view asks for them."""
+
+    def __init__(self, pins: Pins) -> None:
+        self._pins = pins
+
+    async def closed(self, server: str, tools: Sequence[Item]) -> dict[str, str]:
+        """Tools that are shut until their owner accepts what changed, each with the reason."""
+        checked = await self._pins.check(server, tools)
+        return {name: state.reason or state.state for name, state in checked.closed.items()}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, cast
 
 from hotplug.gateway.catalog import ListKind
-from hotplug.gateway.config import GatewayConfig
+from hotplug.gateway.config import GatewayConfig, NameStyle
 from hotplug.gateway.names import Holder, Wanted
 from hotplug.gateway.names_store import Names
 
@@ -23,7 +22,7 @@ class Book:
 
     def __init__(self, names: Names, config: GatewayConfig) -> None:
         self._names = names
-        self._style = config.names
+        self._style: NameStyle = config.names
         self._servers = config.servers
         self._wanted: dict[ListKind, dict[Holder, Wanted]] = {}
         self._exposed: dict[ListKind, dict[Holder, str]] = {}
@@ -60,8 +59,7 @@ class Book:
         elif kind == "prompts":
             found = await self._names.prompts(wanted.values(), self._style)
         else:
-            sort = cast("Literal['resources', 'templates']", kind)
-            found = await self._names.uris(wanted, sort)
+            found = await self._names.uris(wanted, kind)
         self._wanted[kind] = wanted
         self._exposed[kind] = dict(found.exposed)
         self._meant[kind] = found.back()

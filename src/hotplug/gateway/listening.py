@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, cast
 
 from hotplug.gateway.eras import SUBSCRIPTION_META
-from hotplug.gateway.link import Frame, LinkLost, Outgoing
+from hotplug.gateway.link import Frame, Link, LinkLost, Outgoing
 from hotplug.gateway.message import INVALID_PARAMS, Message, Raw
 from hotplug.gateway.view import Caller, Known, View
 
@@ -58,13 +58,15 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
     ends: list[Any] = [view.on_change(caller.thread, lambda method: put(Message.notification(method, {"_meta": meta})))]
     try:
         for one in known:
+            if one.link is None:
+                continue
             share = _share(one, honored, uris, others, view, caller)
             if not share:
                 continue
             ack: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
             acknowledged.append(ack)
             asked = message.with_param("notifications", share)
-            tasks.append(asyncio.create_task(_hear(one, caller, asked, ack, put, view)))
+            tasks.append(asyncio.create_task(_hear(one.server, one.link, caller, asked, ack, put, view)))
         if acknowledged:
             await asyncio.wait(acknowledged, timeout=_ACK_WAIT)
         for ack in acknowledged:
@@ -104,7 +106,8 @@ def _share(
 
 
 async def _hear(
-    known: Known,
+    server: str,
+    link: Link,
     caller: Caller,
     message: Message,
     ack: asyncio.Future[dict[str, Any]],
@@ -118,7 +121,7 @@ async def _hear(
     try:
         outgoing = Outgoing(message, headers, caller.scope)
         with contextlib.suppress(LinkLost):
-            async with known.link.exchange(outgoing) as answer:
+            async with link.exchange(outgoing) as answer:
                 if answer.frames is None:
                     return
                 async for frame in answer.frames:
@@ -131,8 +134,8 @@ async def _hear(
                         if not ack.done():
                             given = notice.value("notifications")
                             ack.set_result(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
-                    elif view.grants.gives_server(caller.thread, known.server):
-                        put(view.shown(known.server, notice))
+                    elif view.grants.gives_server(caller.thread, server):
+                        put(view.shown(server, notice))
     finally:
         if not ack.done():
             ack.set_result({})

@@ -17,7 +17,7 @@ from hotplug.errors import Unavailable
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
-from hotplug.gateway.link import Answer, Frame, Hello, LinkLost, Outgoing
+from hotplug.gateway.link import Answer, Frame, Hello, Link, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.names import Holder
@@ -46,12 +46,16 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Route:
-    """Where a request goes."""
+    """Where a request goes.
+
+    Args:
+        what: Method and name, for what belongs to this request alone.
+    """
 
     known: Known
+    link: Link
     message: Message
     what: str = ""
-    """Method and name, for what belongs to this request alone."""
 
 
 class Router:
@@ -90,7 +94,7 @@ class Router:
                 stack.enter_context(caller.session.flight(id_, route.known.server))
             outgoing = Outgoing(route.message, self._headers(caller, route.message), caller.scope)
             try:
-                answer = await stack.enter_async_context(route.known.link.exchange(outgoing))
+                answer = await stack.enter_async_context(route.link.exchange(outgoing))
             except LinkLost as lost:
                 yield Answer(message=_lost(id_, route.known.server, lost))
                 return
@@ -156,7 +160,7 @@ class Router:
     async def hello(self, caller: Caller) -> Object:
         """What the gateway says of itself to this caller."""
         known = await self.view.all_known(caller)
-        hellos: list[tuple[str, Hello]] = [(one.server, one.link.hello) for one in known]
+        hellos: list[tuple[str, Hello]] = [(one.server, one.link.hello) for one in known if one.link is not None]
         asked = caller.session.initialize.get("protocolVersion") if caller.session is not None else None
         protocol = negotiated(loads(asked) if asked is not None else None)
         if caller.session is not None:
@@ -164,10 +168,10 @@ class Router:
         return joined_hello(
             caller.era,
             hellos,
-            alone=len(known) == 1 and len(self.view.servers(caller)) == 1,
+            alone=len(hellos) == 1 and len(self.view.servers(caller)) == 1 and known[0].speaker is None,
             protocol=protocol,
             extensions={},
-            own_tools=False,
+            own_tools=any(one.speaker is not None for one in known),
         )
 
     async def _list(self, caller: Caller, message: Message, kind: ListKind) -> Object:
@@ -176,7 +180,11 @@ class Router:
         known = await self.view.all_known(caller)
         if known and not any(one.catalog.of(kind).offered for one in known) and kind != "tools":
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
-        return self.view.list_of(kind, known, caller)
+        if kind == "tools":
+            items = [definition for _, definition, _ in self.view.tools(known, caller)]
+        else:
+            items = self.view.others(kind, known)
+        return self.view.list_of(kind, known, caller, items)
 
     async def _set_level(self, caller: Caller, message: Message) -> Answer:
         id_ = message.id or b"null"
@@ -190,8 +198,11 @@ class Router:
 
     async def _ask(self, caller: Caller, known: Known, message: Message) -> Message | None:
         """A request of which only the answer counts; None where the server was lost."""
+        link = known.link
+        if link is None:
+            return None
         try:
-            async with known.link.exchange(Outgoing(message, self._headers(caller, message), caller.scope)) as answer:
+            async with link.exchange(Outgoing(message, self._headers(caller, message), caller.scope)) as answer:
                 if answer.frames is None:
                     return answer.message
                 async for frame in answer.frames:
@@ -209,7 +220,7 @@ class Router:
         router = self._routes.get(message.method or "")
         route = cast("Route", await (router(caller, message) if router is not None else self._foreign(caller, message)))
         changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
-        if LOG_LEVEL_META in route.message.meta and getattr(route.known.link, "shared_pipe", False):
+        if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared_pipe", False):
             # Nobody can tell whose log message comes out of a pipe that several use.
             changes[LOG_LEVEL_META] = None
         state = route.message.text("requestState")
@@ -238,7 +249,8 @@ class Router:
         if not self.view.may_call(known, caller, own):
             raise _unknown_tool(exposed)
         self._check_param_headers(caller, known, own, message)
-        return Route(known, message if own == exposed else message.with_param("name", own), f"tools/call {own}")
+        link = _link(known)
+        return Route(known, link, message if own == exposed else message.with_param("name", own), f"tools/call {own}")
 
     def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
         schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
@@ -261,7 +273,8 @@ class Router:
         if found is None:
             raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name}")
         known, own = found
-        return Route(known, message if own == name else message.with_param("name", own), f"prompts/get {own}")
+        moved = message if own == name else message.with_param("name", own)
+        return Route(known, _link(known), moved, f"prompts/get {own}")
 
     async def _resource(self, caller: Caller, message: Message) -> Route:
         uri = message.text("uri")
@@ -270,7 +283,8 @@ class Router:
             code = _RESOURCE_NOT_FOUND if caller.era == "legacy" else INVALID_PARAMS
             raise Refusal(code, f"Resource not found: {uri}", {"uri": uri})
         known, own = found
-        return Route(known, message if own == uri else message.with_param("uri", own), f"{message.method} {own}")
+        moved = message if own == uri else message.with_param("uri", own)
+        return Route(known, _link(known), moved, f"{message.method} {own}")
 
     async def _completion(self, caller: Caller, message: Message) -> Route:
         ref = message.value("ref")
@@ -287,7 +301,8 @@ class Router:
             changed = {**cast("dict[str, Any]", ref), "uri": found[1] if found else None}
         if found is None:
             raise Refusal(INVALID_PARAMS, "params.ref names nothing that there is")
-        return Route(found[0], message if changed == ref else message.with_param("ref", changed), "completion/complete")
+        moved = message if changed == ref else message.with_param("ref", changed)
+        return Route(found[0], _link(found[0]), moved, "completion/complete")
 
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
         if exposed is None:
@@ -326,10 +341,10 @@ class Router:
 
     async def _foreign(self, caller: Caller, message: Message) -> Route:
         """A method that isn't the protocol's own goes where there is only one place for it."""
-        known = await self.view.all_known(caller)
+        known = [one for one in await self.view.all_known(caller) if one.link is not None]
         if len(known) != 1:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
-        return Route(known[0], message, message.method or "")
+        return Route(known[0], _link(known[0]), message, message.method or "")
 
     # On the way
 
@@ -381,8 +396,14 @@ class Router:
         return message.with_result({**result, "requestState": Raw(dumps(sealed))})
 
 
+def _link(known: Known) -> Link:
+    if known.link is None:
+        raise Refusal(METHOD_NOT_FOUND, "Method not found")
+    return known.link
+
+
 def _capabilities(known: Known) -> Mapping[str, Any]:
-    raw = known.link.hello.result.get("capabilities")
+    raw = known.link.hello.result.get("capabilities") if known.link is not None else None
     held = loads(raw) if raw is not None else None
     return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
 

@@ -11,19 +11,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from hotplug.errors import Unavailable
+from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
-from hotplug.gateway.catalog import KINDS, Catalog, Item, ListKind
+from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps
+from hotplug.gateway.offers import Instance, Merged, Offer, merge
 from hotplug.gateway.sessions import Session
+from hotplug.gateway.speaking import Speaker
 
-__all__ = ["Caller", "Known", "RawTool", "Upstreams", "View"]
+__all__ = ["Caller", "Known", "Pinned", "Upstreams", "View"]
 
 _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
 _ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
+_NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
+_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+"""Extensions whose clients know profiles, and see `connection.*`."""
+_CONNECTION: Final = "connection."
 _logger = logging.getLogger(__name__)
 
 
@@ -46,19 +52,39 @@ class Caller:
     headers: Mapping[str, str] | None = None
     extensions: frozenset[str] = frozenset()
 
+    @property
+    def aware(self) -> bool:
+        """Whether the client knows profiles."""
+        return not _AWARE.isdisjoint(self.extensions)
 
-@dataclass(frozen=True, slots=True)
-class RawTool:
-    """A server's own tool."""
+
+@dataclass(slots=True)
+class Known:
+    """What is known of one server for one caller now.
+
+    Args:
+        link: None for a native server in this process.
+        closed: Tools that are shut though they are there, each with the reason.
+        speaker: Where it speaks profiles.
+    """
 
     server: str
-    name: str
+    link: Link | None
+    catalog: Catalog = _NOTHING
+    closed: Mapping[str, str] = field(default_factory=dict[str, str])
+    speaker: Speaker | None = None
 
 
 class Upstreams(Protocol):
-    """Opens links and reads catalogs; the pool does."""
+    """Opens links and reads catalogs; the gateway's pool does."""
 
-    def names(self) -> Sequence[str]: ...
+    def names(self) -> Sequence[str]:
+        """All servers, in the order of the file."""
+        ...
+
+    def in_process(self, server: str) -> bool:
+        """Whether it runs in this process, so that there is no link to it."""
+        ...
 
     async def link(self, server: str, caller: Caller) -> Link:
         """The caller's link to a server.
@@ -70,16 +96,9 @@ class Upstreams(Protocol):
 
     async def catalog(self, server: str, link: Link) -> Catalog: ...
 
-
-@dataclass(slots=True)
-class Known:
-    """What is known of one server for one caller now."""
-
-    server: str
-    link: Link
-    catalog: Catalog
-    closed: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Tools that are shut though they are there, each with the reason."""
+    async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
+        """What it speaks of profiles, looked at anew where that may have changed."""
+        ...
 
 
 class Pinned(Protocol):
@@ -91,7 +110,7 @@ class Pinned(Protocol):
 class View:
     """Lists and looks up."""
 
-    def __init__(self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned | None = None) -> None:
+    def __init__(self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned) -> None:
         self.upstreams = upstreams
         self.grants = grants
         self.book = book
@@ -110,21 +129,35 @@ class View:
         Raises:
             Unavailable: It can't be reached.
         """
-        link = await self.upstreams.link(server, caller)
-        try:
-            catalog = await self.upstreams.catalog(server, link)
-        except LinkLost as lost:
-            raise Unavailable(f"{server} can't be reached: {lost.reason}") from None
+        if self.upstreams.in_process(server):
+            speaker = await self.upstreams.speaker(server, caller, None, _NOTHING)
+            known = Known(server, None, speaker=speaker)
+        else:
+            link = await self.upstreams.link(server, caller)
+            try:
+                catalog = await self.upstreams.catalog(server, link)
+            except LinkLost as lost:
+                raise Unavailable(f"{server} can't be reached: {lost.reason}") from None
+            speaker = await self.upstreams.speaker(server, caller, link, catalog)
+            known = Known(server, link, catalog, await self._closed(server, catalog), speaker)
+        parts = tuple(speaker.offers) if speaker is not None else ()
+        if parts:
+            await self.book.learn_parts(parts)
+        self.grants.offers(server, (*known.catalog.tools.by_name, *parts))
+        return known
+
+    async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
         seen = self._seen.get(server)
         if seen is None or seen[0] is not catalog:
-            closed: Mapping[str, str] = {}
-            if self._pins is not None:
-                closed = await self._pins.closed(server, catalog.tools.items)
-            seen = self._seen[server] = (catalog, closed)
+            closed = await self._pins.closed(server, catalog.tools.items)
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            self.grants.offers(server, [item.name for item in catalog.tools.items])
-        return Known(server, link, catalog, seen[1])
+            seen = self._seen[server] = (catalog, closed)
+        return seen[1]
+
+    def forget_pins(self, server: str) -> None:
+        """Look at a server's definitions anew: its owner accepted some."""
+        self._seen.pop(server, None)
 
     async def all_known(self, caller: Caller) -> list[Known]:
         """Those of the caller's servers that answer in time; a bad one never delays the others for longer."""
@@ -149,24 +182,77 @@ class View:
                 _logger.warning("%s is left out of a list: it wasn't ready within %g s", server, _WAIT)
             elif (error := task.exception()) is None:
                 found.append(task.result())
-            elif isinstance(error, Unavailable):
+            elif isinstance(error, HotplugError):
                 _logger.warning("%s", error)
             else:
                 raise error
         return found
 
+    # Tools
+
     def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
-        """Whether a caller may call a server's own tool, which has to be there, and open."""
+        """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
         return (
             tool in known.catalog.tools.by_name
             and tool not in known.closed
+            and (known.speaker is None or tool not in known.speaker.hidden)
             and self.grants.gives(caller.thread, known.server, tool)
         )
 
-    def list_of(self, kind: ListKind, known: Sequence[Known], caller: Caller) -> Object:
-        """The result of a list request, all servers together and whole."""
-        _, key, identity = KINDS[kind]
-        items: list[Raw] = []
+    def may_use(self, known: Known, caller: Caller, offer: Offer) -> bool:
+        """Whether a caller may use a part of a profile at a server."""
+        if offer.part.startswith(_CONNECTION):
+            return caller.aware and self.grants.gives_server(caller.thread, known.server)
+        return self.grants.gives(caller.thread, known.server, offer.part, underlying=offer.underlying)
+
+    def parts(self, known: Sequence[Known], caller: Caller) -> dict[str, Merged]:
+        """The parts of profiles that a caller may use, each over all the servers that have it."""
+        offers: dict[str, list[Offer]] = {}
+        speaking: dict[str, dict[str, Instance]] = {}
+        for one in known:
+            if one.speaker is None:
+                continue
+            mine = [offer for offer in one.speaker.offers.values() if self.may_use(one, caller, offer)]
+            for offer in mine:
+                offers.setdefault(offer.part, []).append(offer)
+            for profile in {offer.profile for offer in mine}:
+                speaking.setdefault(profile, {})[one.server] = Instance(one.server, one.speaker.title)
+        return {
+            part: merge(
+                found,
+                tuple(speaking[found[0].profile].values()),
+                aware=caller.aware,
+                optional=part.startswith(_CONNECTION),
+            )
+            for part, found in offers.items()
+        }
+
+    def tools(self, known: Sequence[Known], caller: Caller) -> list[tuple[str, Object, bool]]:
+        """Every tool that a caller may use: the name it goes by, its definition, and whether it is shown up front.
+
+        Operations of profiles come first, then raw tools by server.
+        """
+        found: list[tuple[str, Object, bool]] = []
+        for part, merged in self.parts(known, caller).items():
+            exposed = self.book.exposed("", "tools", part)
+            if exposed is not None:
+                found.append((exposed, {**merged.tool, "name": Raw(dumps(exposed))}, merged.eager))
+        for one in known:
+            for item in one.catalog.tools.items:
+                exposed = self.book.exposed(one.server, "tools", item.name)
+                if exposed is not None and self.may_call(one, caller, item.name):
+                    raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
+                    found.append((exposed, raw, False))
+        return found
+
+    # Lists
+
+    def list_of(self, kind: ListKind, known: Sequence[Known], caller: Caller, items: Sequence[Object]) -> Object:
+        """The result of a list request, all servers together and whole.
+
+        Args:
+            items: What is listed.
+        """
         result: Object = {}
         ttl: int | None = None
         for one in known:
@@ -175,19 +261,25 @@ class View:
                 result.setdefault(name, value)
             if listing.ttl_ms is not None:
                 ttl = listing.ttl_ms if ttl is None else min(ttl, listing.ttl_ms)
-            for item in listing.items:
-                if kind == "tools" and not self.may_call(one, caller, item.name):
-                    continue
-                exposed = self.book.exposed(one.server, kind, item.name)
-                if exposed is not None:
-                    raw = item.raw if exposed == item.name else {**item.raw, identity: Raw(dumps(exposed))}
-                    items.append(Raw(dumps(raw)))
-        result[key] = Raw(b"[" + b",".join(bytes(item) for item in items) + b"]")
+        result[KINDS[kind][1]] = Raw(b"[" + b",".join(dumps(item) for item in items) + b"]")
         if caller.era == "modern":
             result.setdefault("resultType", Raw(b'"complete"'))
             result["ttlMs"] = Raw(dumps(ttl or 0))
             result["cacheScope"] = Raw(b'"private"')
         return result
+
+    def others(self, kind: ListKind, known: Sequence[Known]) -> list[Object]:
+        """Prompts, resources or templates under their names."""
+        identity = KINDS[kind][2]
+        found: list[Object] = []
+        for one in known:
+            for item in one.catalog.of(kind).items:
+                exposed = self.book.exposed(one.server, kind, item.name)
+                if exposed is not None:
+                    found.append(item.raw if exposed == item.name else {**item.raw, identity: Raw(dumps(exposed))})
+        return found
+
+    # Resources
 
     def own_uri(self, known: Known, uri: str) -> str | None:
         """A resource's URI as its server has it, where it may be that server's."""
@@ -204,6 +296,8 @@ class View:
         exposed = self.book.exposed(server, "resources", uri) if uri is not None else None
         return notice if exposed is None or exposed == uri else notice.with_param("uri", exposed)
 
+    # Changes
+
     def on_change(self, thread: str, told: Callable[[str], None]) -> Callable[[], None]:
         """Be told the method of each notice that a list of a thread changed by our doing; gives what ends it."""
         entry = (thread, told)
@@ -215,9 +309,7 @@ class View:
 
         return end
 
-    def announce(
-        self, kinds: Sequence[ListKind] = ("tools", "prompts", "resources"), thread: str | None = None
-    ) -> None:
+    def announce(self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None) -> None:
         """Tell those who listen that lists changed: of one thread, or of all."""
         for whose, told in tuple(self._listeners):
             if thread is None or whose == thread:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
 __all__ = ["Guard"]
 
+_HOST: Final = re.compile(r"(?:(?P<name>[A-Za-z0-9_.-]+)|\[(?P<v6>[0-9A-Fa-f:.]+)\])(?::(?P<port>[0-9]{1,5}))?")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -34,10 +36,13 @@ class Guard:
         return None
 
     def _takes_host(self, host: str) -> bool:
-        name, _, port = _split(host)
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = (found["name"] or found["v6"]).lower()
         if name in _LOOPBACK:
             return True
-        return host in self._hosts or (port is not None and f"{name}:*" in self._hosts)
+        return host in self._hosts or (found["port"] is not None and f"{name}:*" in self._hosts)
 
     def _takes_origin(self, origin: str) -> bool:
         if origin in self._origins:
@@ -47,14 +52,3 @@ class Guard:
             return parts.scheme in ("http", "https") and parts.hostname in _LOOPBACK
         except ValueError:
             return False
-
-
-def _split(host: str) -> tuple[str, str, str | None]:
-    try:
-        parts = urlsplit(f"//{host}")
-        port = parts.port
-    except ValueError:
-        return "", "", None
-    if parts.username is not None or parts.path or parts.query or parts.fragment:
-        return "", "", None
-    return parts.hostname or "", host, None if port is None else str(port)
