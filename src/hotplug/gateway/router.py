@@ -31,6 +31,9 @@ _RESOURCE_NOT_FOUND: Final = -32002
 _STRIPPED: Final = {"tools.noetic/authorized": None}
 """What only the gateway may say in a request's `_meta`."""
 _LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) in KINDS.items()}
+_LEGACY_ONLY: Final = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
 _PASSED: Final = frozenset({"mcp-protocol-version", "traceparent", "tracestate"})
 
 
@@ -217,7 +220,10 @@ class Router:
     # Where the others go
 
     async def _route(self, caller: Caller, message: Message) -> Route:
-        router = self._routes.get(message.method or "")
+        method = message.method or ""
+        if caller.era == "modern" and method in _LEGACY_ONLY:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        router = self._routes.get(method)
         route = cast("Route", await (router(caller, message) if router is not None else self._foreign(caller, message)))
         changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
         if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared_pipe", False):
