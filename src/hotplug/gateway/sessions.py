@@ -10,11 +10,12 @@ import contextlib
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
 from typing import Any, Final
 
 from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps, loads
+from hotplug.gateway.replay import Replay
 
 __all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Session", "Sessions"]
 
@@ -46,6 +47,7 @@ class Session:
         self.active = 0
         """Requests and streams that are open now."""
         self.extensions: frozenset[str] = _extensions(initialize)
+        self.replay = Replay()
         self._open_link = open_link
         self._links: dict[str, Link] = {}
         self._opening: dict[str, asyncio.Task[Link]] = {}
@@ -55,6 +57,7 @@ class Session:
         self._flights: dict[bytes, str] = {}
         self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
         self._bell = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def link(self, server: str) -> Link:
         """The link to an upstream, opened when it is first needed or was lost; one opening at a time.
@@ -96,6 +99,18 @@ class Session:
         with contextlib.suppress(LinkLost):
             async for frame in link.general():
                 self.tell(self.down(server, frame))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something that lives no longer than the session; who waits for it is told how it ended."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ran)
+        return task
+
+    def _ran(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     def tell(self, frame: Frame) -> None:
         """Put a frame on the session's general stream; the oldest go where nobody reads for long."""
@@ -165,7 +180,7 @@ class Session:
             return
         self.closed = True
         self._bell.set()
-        tasks: list[asyncio.Task[Any]] = [*self._pumps.values(), *self._opening.values()]
+        tasks: list[asyncio.Task[Any]] = [*self._pumps.values(), *self._opening.values(), *self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

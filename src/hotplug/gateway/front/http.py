@@ -25,6 +25,7 @@ from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.stream import PING, SSE_HEADERS, event
 from hotplug.gateway.link import Answer, Frame, LinkLost
 from hotplug.gateway.message import INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
+from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
 from hotplug.gateway.sessions import Session, Sessions
 from hotplug.gateway.view import Caller
@@ -33,6 +34,7 @@ __all__ = ["BODY_LIMIT", "HttpFront"]
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
 _PING_SECONDS: Final = 15.0
+_PRIMED_SINCE: Final = "2025-11-25"
 _JSON: Final = (b"content-type", b"application/json")
 _TEXT: Final = (b"content-type", b"text/plain; charset=utf-8")
 _SESSION: Final = "mcp-session-id"
@@ -212,12 +214,42 @@ class HttpFront:
                 await self._router.accept(caller, message)
                 await _respond(request.send, 202, b"", (_SESSION.encode(), session.id.encode()))
                 return
-            # A client that goes away hasn't cancelled (it says so if it wants to), but nobody is left to answer.
-            async with _cancelled_with(request) as watch, self._router.handle(caller, message) as answer:
-                await self._write(request, answer, legacy=session)
-                watch.done()
+            await self._legacy_request(session, caller, message, request)
         finally:
             session.active -= 1
+
+    async def _legacy_request(self, session: Session, caller: Caller, message: Message, request: _Request) -> None:
+        """Answer a request in a task of its own: a client that goes away hasn't cancelled, it says so if it wants to."""
+        kept: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
+
+        async def run() -> None:
+            async with self._router.handle(caller, message) as answer:
+                if answer.frames is None or answer.status is not None:
+                    # A server behind HTTP keeps its streams itself, and clients come back to those.
+                    await self._write(request, answer, legacy=session)
+                    return
+                stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE)
+                kept.set_result(stream)
+                try:
+                    async with contextlib.aclosing(cast("AsyncGenerator[Frame]", answer.frames)) as frames:
+                        async for frame in frames:
+                            await stream.put(frame)
+                finally:
+                    stream.end()
+
+        task = session.spawn(run())
+        try:
+            async with _cancelled_with(request) as watch:
+                await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
+                if kept.done():
+                    await self._stream(request, kept.result().read(), session)
+                else:
+                    await task
+                watch.done()
+        finally:
+            if not kept.done():
+                kept.cancel()
+                task.cancel()
 
     async def _initialize(self, thread: str, request: _Request, message: Message) -> None:
         if request.headers.get(_SESSION) is not None:
@@ -246,7 +278,13 @@ class HttpFront:
         try:
             last = request.headers.get("last-event-id")
             async with _cancelled_with(request) as watch:
-                if last is not None and "~" in last:
+                if last is not None and last.startswith("~"):
+                    found = session.replay.find(last)
+                    if found is None:
+                        raise _answered(Message.error_of(None, INVALID_REQUEST, "the stream is no longer kept"), 404)
+                    stream, number = found
+                    await self._stream(request, stream.read(number), session)
+                elif last is not None and "~" in last:
                     await self._resume(request, session, last)
                 else:
                     await self._stream(request, session.general(), session)
