@@ -1,7 +1,7 @@
 """Streams that a client of the handshake era can come back to, where the server behind keeps none of its own.
 
-A connection that breaks is no cancellation in that era: the request runs on, what comes of it is kept for a while, and a
-client that names the last event it has seen gets the rest. What can't be kept is said by refusing to go on.
+A connection that breaks is no cancellation in that era: the request runs on, what comes of it is kept for a while, and
+a client that names the last event it has seen gets the rest. What can't be kept is said by refusing to go on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from hotplug.gateway.link import Frame
 __all__ = ["Replay", "Stream"]
 
 _MARK: Final = "~"
+_RETRY_MS: Final = 1_000
 _AHEAD: Final = 100
 """Frames that may wait for a reader who is there."""
 _KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -45,7 +46,7 @@ class Stream:
         self._room = asyncio.Event()
         self._room.set()
         if primed:
-            self._add(Frame(None))
+            self._add(Frame(None, retry=_RETRY_MS))
 
     async def put(self, frame: Frame) -> None:
         """Keep a frame; waits for a reader who is there and slow."""

@@ -219,7 +219,7 @@ class HttpFront:
             session.active -= 1
 
     async def _legacy_request(self, session: Session, caller: Caller, message: Message, request: _Request) -> None:
-        """Answer a request in a task of its own: a client that goes away hasn't cancelled, it says so if it wants to."""
+        """Answer a request in a task of its own: a client that goes away hasn't cancelled; it says so if it wants."""
         kept: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
 
         async def run() -> None:
