@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, cast
 
 from msgspec import Raw
@@ -100,9 +101,9 @@ _COMMON: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Searchable:
-    """A tool that may be found.
+    """A tool that may be found. Its words are counted once: keep it for as long as the tool stays the same.
 
     Args:
         name: As the client calls it.
@@ -113,6 +114,11 @@ class Searchable:
     name: str
     server: str
     tool: Object = field(repr=False)
+
+    @cached_property
+    def weights(self) -> Mapping[str, int]:
+        """What each word of it counts for."""
+        return _weigh(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +161,7 @@ class Index:
 
     def __init__(self, tools: Iterable[Searchable]) -> None:
         self._tools = sorted(tools, key=lambda one: one.name)
-        self._weights = [_weigh(one) for one in self._tools]
+        self._weights = [one.weights for one in self._tools]
         self._lengths = [sum(weights.values()) for weights in self._weights]
         self._mean = max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
         places: dict[str, list[int]] = {}
