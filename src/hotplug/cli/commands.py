@@ -22,7 +22,10 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
+    "init": Command("hotplug.cli.init", "Write a hotplug.toml: your servers, from the clients that have them"),
+    "server": Command("hotplug.cli.server", "List, add, remove and test the gateway's servers"),
     "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),
+    "trust": Command("hotplug.cli.trust", "Let a project's hotplug.toml count"),
     "inspect": Command("hotplug.cli.inspect", "Say what a server is, speaks and lacks"),
     "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),
     "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),

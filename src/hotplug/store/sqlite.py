@@ -187,6 +187,10 @@ class SqliteStore:
             return await self._soon(work, write=True)
         return await anyio.to_thread.run_sync(lambda: self._now(work, write=True, wait=True))
 
+    async def run(self, work: Callable[[sqlite3.Connection], T], *, write: bool) -> T:
+        """Run statements of the store's other modules in one transaction, as soon as nobody else writes."""
+        return await (self._write(work) if write else self._soon(work, write=False))
+
     async def _end(self, token: Token, work: Callable[[sqlite3.Connection], None]) -> None:
         # A cancelled call has still to say what became of it, or its repeats would wait for this process to end.
         with anyio.CancelScope(shield=True):
