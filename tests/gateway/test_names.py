@@ -132,7 +132,7 @@ def test_a_long_name_is_shortened_with_a_digest_and_stays_its_own(style: NameSty
 def test_a_long_prefix_leaves_room_for_the_name() -> None:
     found = name(raw("p" * 60, "find_the_thing", "y" * 60)).exposed
     assert "find_the_thing" in found["p" * 60, "find_the_thing"]
-    assert found["p" * 60, "y" * 60].count("y") > found["p" * 60, "y" * 60].count("p") > 10
+    assert found["p" * 60, "y" * 60].count("y") > found["p" * 60, "y" * 60].count("p") >= 10
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,20 @@ def test_a_raw_tool_takes_no_name_of_a_profiles_operation(style: NameStyle) -> N
         "calendar.create" if style == "dotted" else "calendar_create"
     }
     assert {holder: one for holder, one in beside.exposed.items() if holder[0]} == alone.exposed
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("client_prefix", range(41))
+def test_no_cut_makes_a_name_one_of_ours(style: NameStyle, client_prefix: int) -> None:
+    wanted = [
+        *raw("evil", "hotplug.search" + "x" * 60, "connection.describe" + "y" * 60, prefix=""),
+        *(one for server in ("connectionpool", "hotplug__", "hotplugged") for one in raw(server, "a", "z" * 60)),
+    ]
+    found = assign(wanted, style=style, client_prefix=client_prefix, known={}).exposed
+    assert len(set(found.values())) == len(wanted)
+    ours = re.compile(r"(hotplug|connection)" + (r"\." if style == "dotted" else "_"))
+    assert [one for one in found.values() if ours.match(one)] == []
+    assert max(map(len, found.values())) <= 64 - client_prefix
 
 
 def test_a_name_that_looks_like_a_shortened_one_is_not_taken_as_it_stands() -> None:

@@ -136,7 +136,7 @@ class _Form:
     """How a name is written, and whether it says all by itself.
 
     Args:
-        head: What may be cut to a third where the whole is too long.
+        head: What may be cut to a quarter where the whole is too long.
         whole: Whether nothing was replaced in it, so that no other tool comes to the same name.
     """
 
@@ -340,18 +340,18 @@ def _names(
         return (text,)
     fits = form.whole and len(text) <= limit and not _TAIL.search(text)
     best = (text,) if fits and not taken else ()
-    if _is_ours(text, style) and holder[0]:
-        form = _Form("", "", f"x-{text}", form.whole)
     key = hashlib.sha256(json.dumps(holder).encode()).hexdigest()
-    return (*best, *(f"{_cut(form, limit - digits - 1)}-{key[:digits]}" for digits in _DIGITS))
+    return (*best, *(f"{_cut(form, holder, style, limit - digits - 1)}-{key[:digits]}" for digits in _DIGITS))
 
 
-def _cut(form: _Form, length: int) -> str:
-    """As much of both sides as there is room for: a long prefix leaves two thirds to the name."""
-    if len(form.text) > length:
-        head = form.head[: max(length // 3, length - len(form.between) - len(form.rest))]
-        return (head + form.between + form.rest)[:length]
-    return form.text
+def _cut(form: _Form, holder: Holder, style: NameStyle, length: int) -> str:
+    """As much of both sides as there is room for: a long prefix leaves three quarters to the name."""
+    text = form.text
+    if len(text) > length:
+        head = form.head[: max(length // 4, length - len(form.between) - len(form.rest))].rstrip("_-.")
+        text = (head + form.between + form.rest)[:length].rstrip("_-.") or "x"
+    # Looked at when it is cut: what is left of a longer word may be one of ours.
+    return f"x-{text}"[:length] if holder[0] and _is_ours(text, style) else text
 
 
 def _is_ours(name: str, style: NameStyle) -> bool:
