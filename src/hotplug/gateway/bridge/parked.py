@@ -1,4 +1,4 @@
-"""Calls that wait for a client's input: each has a signed state that only its owner can bring back, once and in time."""
+"""Calls that wait for a client's input: each has a signed state, which its owner brings back, once and in time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from hotplug.gateway.message import Message
 
@@ -59,6 +59,9 @@ class Parked(Generic[P]):
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def __contains__(self, call: object) -> bool:
+        return any(waiting is call for waiting, _ in self._waiting.values())
+
     @property
     def full(self) -> bool:
         """Whether no more may wait."""
@@ -79,7 +82,7 @@ class Parked(Generic[P]):
             Unknown: There is none for this request.
         """
         payload, _, signature = state.partition(".")
-        if not hmac.compare_digest(signature.encode(), self._signature(payload, request).encode()):
+        if not hmac.compare_digest(signature.encode(errors="replace"), self._signature(payload, request).encode()):
             raise Unknown
         try:
             said: Any = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
