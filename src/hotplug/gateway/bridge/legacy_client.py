@@ -235,7 +235,7 @@ class LegacyClientLink:
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             params = {"cursor": cursor} if cursor else {}
-            listing = Outgoing(Message.request(self.fresh_id(), "tools/list", params), scope=self._scope)
+            listing = Outgoing(Message.request(self.fresh_id(), "tools/list", params))
             found = await _only(self.below, self.upward(listing, listing.message))
             if found is None:
                 return

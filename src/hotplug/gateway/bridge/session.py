@@ -197,7 +197,7 @@ class Session:
             listener.notices.end(lost)
 
     async def _request(self, method: str, params: dict[str, Any]) -> Message | None:
-        request = Outgoing(Message.request(f"bridge-{next(_ids)}", method, params), scope="bridge")
+        request = Outgoing(Message.request(f"bridge-{next(_ids)}", method, params))
         async with self.link.exchange(request) as answer:
             if answer.frames is None:
                 return answer.message
