@@ -11,6 +11,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated, ToolsListChanged
+from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp_types import ElicitResult, PromptReference
 
 from hotplug.gateway.bridge import for_legacy_client, for_modern_client
@@ -135,14 +136,17 @@ async def test_a_legacy_client_hears_of_changes_at_a_modern_server() -> None:
 
     server = ChangingServer()
     async with legacy(server, message_handler=hear) as client:
-        await client.subscribe_resource("x://a")
+        with pytest.warns(MCPDeprecationWarning):
+            await client.subscribe_resource("x://a")
         await client.call_tool("change", {})
         await client.call_tool("touch", {})
         while len(heard) < 2:
             await asyncio.sleep(0)
         assert heard == ["notifications/tools/list_changed", "notifications/resources/updated"]
-        await client.unsubscribe_resource("x://a")
-        await client.send_ping()
+        with pytest.warns(MCPDeprecationWarning):
+            await client.unsubscribe_resource("x://a")
+        with pytest.warns(MCPDeprecationWarning):
+            await client.send_ping()
 
 
 @ERAS
@@ -155,7 +159,7 @@ async def test_what_is_logged_reaches_its_callback(era: Any) -> None:
     options = {"logging_callback": logged, **({"log_level": "info"} if era == "modern" else {})}
     async with through(era)(everything_server(), **options) as client:
         if era == "legacy":
-            with pytest.warns(match="deprecated"):
+            with pytest.warns(MCPDeprecationWarning):
                 await client.set_logging_level("info")
         await client.call_tool("test_tool_with_logging", {})
         while len(said) < 3:
