@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
@@ -77,7 +77,7 @@ async def ask(
 
 
 @asynccontextmanager
-async def listen_to(link: Link, kinds: Mapping[str, bool]) -> AsyncIterator[AsyncIterator[Message]]:
+async def listen_to(link: Link, kinds: Mapping[str, bool]) -> AsyncGenerator[AsyncGenerator[Message]]:
     """The messages of a `subscriptions/listen` of ours (modern), its answer last.
 
     Args:
@@ -93,7 +93,7 @@ async def listen_to(link: Link, kinds: Mapping[str, bool]) -> AsyncIterator[Asyn
         yield messages
 
 
-async def _messages(answer: Answer) -> AsyncIterator[Message]:
+async def _messages(answer: Answer) -> AsyncGenerator[Message]:
     if answer.message is not None:
         yield answer.message
     if answer.frames is not None:
