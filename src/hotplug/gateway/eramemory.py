@@ -10,32 +10,27 @@ from typing import Any, Final, cast
 
 from hotplug.connect.target import Target
 from hotplug.errors import StoreError
-from hotplug.gateway.asking import HANDSHAKE_REVISIONS, MODERN_REVISIONS
+from hotplug.gateway.asking import HANDSHAKE_REVISIONS
 from hotplug.gateway.link import Era, Hello
 from hotplug.gateway.message import dumps, loads, split
 from hotplug.store import Store
 
-__all__ = ["EraMemory", "eras_of"]
+__all__ = ["EraMemory", "named_revisions"]
 
+ERAS: Final[tuple[Era, ...]] = ("legacy", "modern")
 SCOPE: Final = "gateway.upstream"
 HOLDS: Final = timedelta(days=7)
 """A finding is doubted after this long: packages are replaced by newer versions."""
 HELLO_LIMIT: Final = 256 * 1024
 
 
-def eras_of(hello: Hello) -> frozenset[Era]:
-    """The eras whose revisions a server's discovery names; empty where none is known here."""
+def named_revisions(hello: Hello) -> tuple[str, ...]:
+    """The revisions that a server's discovery names; empty where it names none."""
     raw = hello.result.get("supportedVersions")
     named: Any = loads(raw) if raw is not None else None
     if not isinstance(named, list):
-        return frozenset({"modern"})
-    versions = {version for version in cast("list[object]", named) if isinstance(version, str)}
-    found: set[Era] = set()
-    if versions.intersection(MODERN_REVISIONS):
-        found.add("modern")
-    if versions.intersection(HANDSHAKE_REVISIONS):
-        found.add("legacy")
-    return frozenset(found)
+        return ()
+    return tuple(version for version in cast("list[object]", named) if isinstance(version, str))
 
 
 class EraMemory:
@@ -51,9 +46,13 @@ class EraMemory:
         self._target = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
         self._store = store
         self._loaded = store is None
-        self.eras: frozenset[Era] = frozenset()
-        """Those that it speaks; empty: not known."""
+        self.speaks: frozenset[Era] = frozenset()
+        """The eras that it is known to speak."""
+        self.lacks: frozenset[Era] = frozenset()
+        """Those that it is known not to speak; an era in neither has to be tried."""
         self.hellos: dict[Era, Hello] = {}
+        """What it said of itself last, in each."""
+        self._kept = False
 
     async def load(self) -> None:
         """Recall what was found before; once."""
@@ -65,37 +64,54 @@ class EraMemory:
         except StoreError:
             return
         if kept is not None and kept.get("target") == self._target and _holds(kept.get("at")):
-            self.eras = cast("frozenset[Era]", frozenset({"legacy", "modern"}.intersection(kept.get("eras", ()))))
-            self.hellos = {era: hello for era in self.eras if (hello := _hello(kept.get("hellos"), era)) is not None}
+            self.speaks = _eras(kept.get("speaks"))
+            self.lacks = _eras(kept.get("lacks")) - self.speaks
+            self._kept = True
+            self.hellos = {era: hello for era in self.speaks if (hello := _hello(kept.get("hellos"), era)) is not None}
 
-    async def found(self, eras: frozenset[Era], hello: Hello | None = None, era: Era | None = None) -> None:
-        """Keep a finding, and what the server said of itself in an era."""
-        if hello is not None and era is not None:
-            known = self.hellos.get(era)
-            if eras == self.eras and known is not None and known == hello:
-                return
-            self.hellos[era] = hello
-        self.eras = eras
-        self.hellos = {era: hello for era, hello in self.hellos.items() if era in eras}
-        if self._store is None:
+    def doubt(self, era: Era) -> None:
+        """It seems not to speak this era: so it is taken in this process until something else is found."""
+        self.speaks -= {era}
+        self.lacks |= {era}
+
+    async def found(self, era: Era, hello: Hello, *, sure: bool = True) -> None:
+        """A link in this era came up, and this is what the server said.
+
+        Args:
+            sure: Whether what it lacks is certain enough to be kept for later starts.
+        """
+        speaks, lacks = self.speaks | {era}, self.lacks - {era}
+        if era == "modern":
+            # Its word on which revisions it speaks.
+            legacy = bool(set(named_revisions(hello)).intersection(HANDSHAKE_REVISIONS))
+            speaks = frozenset(ERAS) if legacy else frozenset[Era]({era})
+            lacks = frozenset(ERAS) - speaks
+        if (speaks, lacks) == (self.speaks, self.lacks) and self.hellos.get(era) == hello and self._kept:
             return
+        self.speaks, self.lacks = speaks, lacks
+        self.hellos[era] = hello
         hellos = {
             era: {"protocol": hello.protocol, "result": text}
             for era, hello in self.hellos.items()
             if len(text := dumps(hello.result).decode("utf-8", "surrogatepass")) <= HELLO_LIMIT
         }
-        value = {
-            "target": self._target,
-            "eras": sorted(eras),
-            "hellos": hellos,
-            "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        await self._keep(value)
+        self._kept = sure
+        if sure:
+            await self._keep(
+                {
+                    "target": self._target,
+                    "speaks": sorted(speaks),
+                    "lacks": sorted(lacks),
+                    "hellos": hellos,
+                    "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                }
+            )
 
     async def forget(self) -> None:
-        """Doubt it: the next start finds out anew."""
-        if self.eras:
-            self.eras = frozenset()
+        """Doubt everything: the next start finds out anew."""
+        if self.speaks or self.lacks:
+            self.speaks = self.lacks = frozenset()
+            self._kept = False
             await self._keep(None)
 
     async def _keep(self, value: Mapping[str, Any] | None) -> None:
@@ -105,6 +121,11 @@ class EraMemory:
                 await self._store.remember(SCOPE, self._name, value)
             except StoreError:
                 return
+
+
+def _eras(kept: object) -> frozenset[Era]:
+    named = cast("list[object]", kept) if isinstance(kept, list) else []
+    return frozenset(era for era in ERAS if era in named)
 
 
 def _holds(at: object) -> bool:

@@ -12,9 +12,9 @@ from typing import Final, TypeVar
 
 from hotplug.gateway.clock import Clock
 from hotplug.gateway.link import Answer, Era, Frame, Hello, Link, LinkLost, Outgoing
-from hotplug.gateway.message import METHOD_NOT_FOUND, Message
+from hotplug.gateway.message import METHOD_NOT_FOUND, Message, split
 
-__all__ = ["PooledLink"]
+__all__ = ["PooledLink", "Wait"]
 
 T = TypeVar("T")
 
@@ -32,16 +32,17 @@ class PooledLink:
     changes as such, and drops what can't be attributed (log messages). `general()` then gives each of any number of
     readers its own copy of `notifications/resources/updated` and of list changes.
 
-    **In use** is a link while an exchange is open, or while its session is subscribed to a resource. A reader of
-    `general()` alone is no use: a session may stay open for days.
+    **In use** is a link while an exchange is open, or while its session is subscribed to a resource. Waiting for
+    changes of lists alone (a reader of `general()`, a `subscriptions/listen` without resources) is no use: a session may stay
+    open for days, and a server that is stopped changes no lists.
 
     Args:
         link: What carries the messages.
         instance: Of the server behind it.
         shared: Whether it serves more than one session.
         clock: For what is measured here.
-        silence: Seconds without any message of the server after which a call is given up, asked anew each time.
-        ended: Called once with why, when it can't be used any more: by itself, or closed by its holder (None).
+        ended: Called once, when it can't be used any more, with whether it ended by itself.
+        suspected: Called when a caller leaves an exchange to which nothing had been answered: the server may hang.
     """
 
     def __init__(
@@ -51,8 +52,8 @@ class PooledLink:
         instance: str,
         shared: bool,
         clock: Clock,
-        silence: Callable[[], float | None],
-        ended: Callable[[PooledLink, str | None], None],
+        ended: Callable[[PooledLink, bool], None],
+        suspected: Callable[[PooledLink], None],
     ) -> None:
         self.link = link
         self.instance = instance
@@ -60,12 +61,10 @@ class PooledLink:
         self.last_use = clock.time()
         self.heard = self.last_use
         self.uses = 0
-        self.given_up = False
-        """Whether a caller left an exchange to which nothing had been answered: the server may hang."""
         self.waits: set[Wait] = set()
         self.clock = clock
-        self.silence = silence
         self._ended = ended
+        self._suspected = suspected
         self._lost: str | None = None
         self._over = False
         self._subscribed: set[str] = set()
@@ -154,20 +153,25 @@ class PooledLink:
         """It is used now."""
         self.last_use = self.clock.time()
 
-    def end(self, reason: str | None) -> None:
+    def end(self, reason: str | None, *, by_itself: bool = False) -> None:
         """It is over: whoever uses it hears this reason. Closing what stands behind it is its upstream's."""
         if self._over:
             return
         self._over = True
         self._lost = reason or self.link.lost or "it was closed"
         self._unregister()
-        self._ended(self, reason)
+        self._ended(self, by_itself)
         for wait in tuple(self.waits):
             wait.give_up(self._lost)
         for inbox in self._readers:
             inbox.close()
         for told in tuple(self._told):
             told("lost")
+
+    def suspect(self) -> None:
+        """Somebody waited for it in vain."""
+        if not self._over:
+            self._suspected(self)
 
     def told(self, error: LinkLost) -> LinkLost:
         """A loss in the words of who ended it."""
@@ -244,7 +248,7 @@ class PooledLink:
 
     def _hear(self, what: str) -> None:
         if what == "lost":
-            self.end(self.link.lost or "it ended")
+            self.end(self.link.lost or "it ended", by_itself=True)
             return
         for told in tuple(self._told):
             told(what)
@@ -282,19 +286,20 @@ class Wait:
 
 
 class _Exchange:
-    __slots__ = ("_inner", "_outgoing", "_pooled", "_spoke")
+    __slots__ = ("_counts", "_inner", "_outgoing", "_pooled", "_spoke")
 
     def __init__(self, pooled: PooledLink, outgoing: Outgoing) -> None:
         self._pooled = pooled
         self._outgoing = outgoing
         self._inner: AbstractAsyncContextManager[Answer] | None = None
         self._spoke = False
+        self._counts = not _awaits_lists_only(outgoing.message)
 
     async def __aenter__(self) -> Answer:
         pooled = self._pooled
         if (lost := pooled.lost) is not None:
             raise LinkLost(lost, sent=False)
-        pooled.uses += 1
+        pooled.uses += self._counts
         pooled.touch()
         self._inner = pooled.link.exchange(self._outgoing)
         try:
@@ -321,10 +326,18 @@ class _Exchange:
 
     def _over(self, error: BaseException | None) -> None:
         pooled = self._pooled
-        pooled.uses -= 1
-        pooled.touch()
+        pooled.uses -= self._counts
+        if self._counts:
+            pooled.touch()
         if isinstance(error, asyncio.CancelledError) and not self._spoke:
-            pooled.given_up = True
+            pooled.suspect()
+
+
+def _awaits_lists_only(message: Message) -> bool:
+    if message.method != "subscriptions/listen":
+        return False
+    raw = message.params.get("notifications")
+    return "resourceSubscriptions" not in ((split(raw) if raw is not None else None) or {})
 
 
 class _Frames:
