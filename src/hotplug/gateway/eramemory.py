@@ -71,8 +71,8 @@ class EraMemory:
 
     def doubt(self, era: Era) -> None:
         """It seems not to speak this era: so it is taken in this process until something else is found."""
-        self.speaks -= {era}
-        self.lacks |= {era}
+        one: frozenset[Era] = frozenset((era,))
+        self.speaks, self.lacks = self.speaks - one, self.lacks | one
 
     async def found(self, era: Era, hello: Hello, *, sure: bool = True) -> None:
         """A link in this era came up, and this is what the server said.
@@ -80,11 +80,12 @@ class EraMemory:
         Args:
             sure: Whether what it lacks is certain enough to be kept for later starts.
         """
-        speaks, lacks = self.speaks | {era}, self.lacks - {era}
+        one: frozenset[Era] = frozenset((era,))
+        speaks, lacks = self.speaks | one, self.lacks - one
         if era == "modern":
             # Its word on which revisions it speaks.
             legacy = bool(set(named_revisions(hello)).intersection(HANDSHAKE_REVISIONS))
-            speaks = frozenset(ERAS) if legacy else frozenset[Era]({era})
+            speaks = frozenset(ERAS) if legacy else one
             lacks = frozenset(ERAS) - speaks
         if (speaks, lacks) == (self.speaks, self.lacks) and self.hellos.get(era) == hello and self._kept:
             return

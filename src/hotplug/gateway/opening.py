@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 from hotplug.connect.launch import HttpLaunch, Launch, StdioLaunch
+from hotplug.connect.target import EntryTarget, HttpTarget
 from hotplug.connect.upstream_log import UpstreamLog
 from hotplug.errors import ConfigError
 from hotplug.gateway.config import ServerConfig
@@ -15,7 +16,13 @@ from hotplug.gateway.message import Object
 if TYPE_CHECKING:
     from hotplug.gateway.links.http_client import Headers, HttpPool, Refused
 
-__all__ = ["Credentials", "Opener", "Opening"]
+__all__ = ["Credentials", "Opener", "Opening", "is_remote"]
+
+
+def is_remote(config: ServerConfig) -> bool:
+    """Whether a server is reached over HTTP."""
+    target = config.target
+    return isinstance(target.launch if isinstance(target, EntryTarget) else target, HttpTarget)
 
 
 class Credentials(Protocol):

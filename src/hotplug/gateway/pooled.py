@@ -33,8 +33,8 @@ class PooledLink:
     readers its own copy of `notifications/resources/updated` and of list changes.
 
     **In use** is a link while an exchange is open, or while its session is subscribed to a resource. Waiting for
-    changes of lists alone (a reader of `general()`, a `subscriptions/listen` without resources) is no use: a session may stay
-    open for days, and a server that is stopped changes no lists.
+    changes of lists alone (a reader of `general()`, a `subscriptions/listen` without resources) is no use: a session
+    may stay open for days, and a server that is stopped changes no lists.
 
     Args:
         link: What carries the messages.

@@ -1,11 +1,11 @@
-"""One server behind the gateway: started when it is needed, watched, stopped when it isn't, and replaced when it fails."""
+"""One server behind the gateway: started when it is needed, watched, stopped when it isn't, replaced when it fails."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
@@ -14,25 +14,22 @@ from typing import Final, Literal, NamedTuple
 from msgspec import Raw
 
 from hotplug import __version__
-from hotplug.connect import Secrets
-from hotplug.connect.launch import launch_of
-from hotplug.connect.target import EntryTarget, HttpTarget
-from hotplug.connect.upstream_log import UpstreamLog
-from hotplug.errors import HotplugError, Unavailable
-from hotplug.gateway.asking import HANDSHAKE_REVISIONS, MODERN_REVISIONS, ask
+from hotplug.connect.secrets import Secrets
+from hotplug.errors import Unavailable
+from hotplug.gateway.asking import HANDSHAKE_REVISIONS
 from hotplug.gateway.backoff import Backoff
 from hotplug.gateway.catalog import Catalog
 from hotplug.gateway.clock import Clock
 from hotplug.gateway.config import ServerConfig
-from hotplug.gateway.eramemory import EraMemory, named_revisions
+from hotplug.gateway.eramemory import EraMemory
 from hotplug.gateway.link import Era, Hello, Link, LinkLost
-from hotplug.gateway.links.refusal import EraRefused
 from hotplug.gateway.message import Object, dumps
-from hotplug.gateway.opening import Opener
-from hotplug.gateway.pooled import PooledLink, Wait
+from hotplug.gateway.opening import Opener, is_remote
+from hotplug.gateway.pooled import PooledLink
 from hotplug.gateway.shelf import Shelf
-from hotplug.gateway.starting import StartGate
+from hotplug.gateway.starting import OtherEra, Starter, why
 from hotplug.gateway.tasks import Tasks
+from hotplug.gateway.watching import Watch
 from hotplug.store import Store
 
 __all__ = ["LinkKey", "Patience", "Upstream", "UpstreamState"]
@@ -42,7 +39,6 @@ _logger = logging.getLogger("hotplug.gateway")
 _DEBOUNCE: Final = 0.05
 _SHORT_WAIT: Final = 1.0
 """A pause after a crash that is no longer than this is waited for; a longer one is told."""
-_LOOK_AGAIN: Final = 60.0
 _OWN_INITIALIZE: Final[Object] = {
     "protocolVersion": Raw(dumps(HANDSHAKE_REVISIONS[-1])),
     "capabilities": Raw(b"{}"),
@@ -61,6 +57,10 @@ class LinkKey:
 
     thread: str
     session: str | None = None
+
+
+_NOBODY: Final = LinkKey("-")
+"""Behind whom no client stands: to look what a server says of itself. No thread has such an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +109,10 @@ class _Slot:
     backoff: Backoff
     pooled: PooledLink | None = None
     starting: asyncio.Task[PooledLink] | None = None
-    watching: asyncio.Task[None] | None = None
-    checking: asyncio.Task[None] | None = None
+    watch: Watch | None = None
     closing: asyncio.Task[None] | None = None
-    child: bool = False
     shelf: Shelf | None = None
     last: Catalog | None = field(default=None, repr=False)
-
-
-class _OtherEra(Exception):
-    """This era can't be had: the other one may be."""
-
-    def __init__(self, reason: str, *, silent: bool) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.silent = silent
 
 
 class Upstream:
@@ -157,27 +146,30 @@ class Upstream:
         self.name = config.name
         self.config = config
         self._opener = opener
-        self._secrets = secrets
         self._store = store
         self._clock = clock
         self._patience = patience
         self._instance = token_hex(8)
-        self._memory = EraMemory(config.name, config.target, store)
         self._slots: dict[_SlotId, _Slot] = {}
         self._wanted: dict[tuple[Era, LinkKey], asyncio.Task[PooledLink]] = {}
         self._starts = Tasks()
         self._work = Tasks()
         self._closing = Tasks()
-        self._gate = StartGate()
-        self._backoff = Backoff(clock)
-        self._failure: str | None = None
+        self._starter = Starter(
+            config,
+            opener,
+            EraMemory(config.name, config.target, store),
+            secrets=secrets,
+            clock=clock,
+            probe=patience.probe,
+            closing=self._closing,
+            told=self._tell,
+        )
         self._last: dict[Era, Catalog] = {}
         self._told: list[Callable[[], None]] = []
         self._telling: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
         self._gone: str | None = None
-        self.log: UpstreamLog | None = None
-        """The last lines of the child that was started last."""
 
     @property
     def instance(self) -> str:
@@ -187,8 +179,12 @@ class Upstream:
     @property
     def remote(self) -> bool:
         """Whether it is reached over HTTP."""
-        target = self.config.target
-        return isinstance(target.launch if isinstance(target, EntryTarget) else target, HttpTarget)
+        return is_remote(self.config)
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """The last lines of standard error of the child that was started last, masked."""
+        return self._starter.log.tail() if self._starter.log is not None else ()
 
     @property
     def shared(self) -> bool:
@@ -208,9 +204,10 @@ class Upstream:
             return UpstreamState("up", running=running)
         if self._wanted:
             return UpstreamState("starting")
-        if self._failure is not None:
-            retry_at = datetime.now(UTC) + timedelta(seconds=self._backoff.remaining)
-            return UpstreamState("failed", self._failure, retry_at)
+        starter = self._starter
+        if starter.failure is not None:
+            retry_at = datetime.now(UTC) + timedelta(seconds=starter.backoff.remaining)
+            return UpstreamState("failed", starter.failure, retry_at)
         return UpstreamState("stopped")
 
     async def link(self, era: Era, key: LinkKey, *, initialize: Object | None = None) -> Link:
@@ -244,14 +241,12 @@ class Upstream:
         Raises:
             Unavailable: As `link`.
         """
-        await self._memory.load()
-        if era in self._memory.hellos and era in self._memory.speaks:
-            return self._memory.hellos[era]
-        if era not in self._memory.lacks:
-            key = LinkKey("", None)
-            await self.link(era, key)
-            await self.release(key)
-        return self._memory.hellos.get(era) if era in self._memory.speaks else None
+        memory = self._starter.memory
+        await memory.load()
+        if era not in memory.speaks and era not in memory.lacks:
+            await self.link(era, _NOBODY)
+            await self.release(_NOBODY)
+        return memory.hellos.get(era) if era in memory.speaks else None
 
     async def catalog(self, link: Link) -> Catalog:
         """All that it offers on a link of its own making, every page of each list; see `Shelf` for when it is read.
@@ -311,9 +306,7 @@ class Upstream:
             [
                 slot
                 for slot in self._slots.values()
-                if slot.id.thread == key.thread
-                and (key.session is None or slot.id.session == _session(key))
-                and slot.id != self._slot_id("modern", LinkKey(""))._replace(thread=key.thread, era=slot.id.era)
+                if slot.id.thread == key.thread and (key.session is None or slot.id.session == _session(key))
             ],
             "its session has ended",
         )
@@ -323,13 +316,12 @@ class Upstream:
         before, self.config = self.config, config
         same = (before.target, before.share, before.oauth) == (config.target, config.share, config.oauth)
         if not same or config.disabled:
-            if before.target != config.target:
-                self._memory = EraMemory(config.name, config.target, self._store)
-                self._last.clear()
             await self._end_all("its entry was changed")
-            self._backoff.forget()
-            self._failure = None
-            self._gate.proven = False
+            self._starter.forget()
+            if before.target != config.target:
+                self._starter.memory = EraMemory(config.name, config.target, self._store)
+                self._last.clear()
+        self._starter.config = config
         for slot in self._slots.values():
             self._watch(slot)
         self._tell()
@@ -379,42 +371,28 @@ class Upstream:
             del self._wanted[wanted]
 
     async def _bring_up(self, era: Era, key: LinkKey, initialize: Object | None) -> PooledLink:
-        await self._memory.load()
-        tries: list[tuple[Era, _OtherEra]] = []
+        starter = self._starter
+        await starter.memory.load()
+        tries: list[tuple[Era, OtherEra]] = []
         while True:
-            native = self._choose(era, tries)
+            native = starter.choose(era, tries, shared=self.shared)
             if native is None:
-                raise await self._fail(_why(tries))
+                raise await starter.fail(why(tries))
             try:
                 last = len(tries) > 1
                 if native != era:
                     return await self._bridged(era, key, initialize, last=last)
                 shared = self.shared or era == "modern" or key.session is None
                 return await self._native(self._slot_id(era, key), era, initialize, last=last, shared=shared)
-            except _OtherEra as error:
+            except OtherEra as error:
                 tries.append((native, error))
-
-    def _choose(self, era: Era, tries: list[tuple[Era, _OtherEra]]) -> Era | None:
-        """The era to try next with the server; None where there is nothing left to try."""
-        if not tries:
-            first: Era = "modern" if self.shared else era
-            known = first in self._memory.speaks or first not in self._memory.lacks
-            return first if known else _other(first)
-        if len(tries) == 1:
-            return _other(tries[0][0])
-        # Silent at the probe, and not of the old era: it is new, and slow.
-        silent = any(native == "modern" and error.silent for native, error in tries)
-        refused = any(native == "legacy" and not error.silent for native, error in tries)
-        return "modern" if len(tries) == 2 and silent and refused else None
 
     # --- starting
 
     async def _native(
         self, id_: _SlotId, era: Era, initialize: Object | None, *, last: bool, shared: bool
     ) -> PooledLink:
-        slot = self._slots.get(id_)
-        if slot is None:
-            slot = self._slots[id_] = _Slot(id_, Backoff(self._clock))
+        slot = self._place(id_)
         if slot.pooled is not None and slot.pooled.lost is None:
             return slot.pooled
         if slot.starting is None or slot.starting.done():
@@ -424,73 +402,15 @@ class Upstream:
 
     async def _start(self, slot: _Slot, era: Era, initialize: Object | None, *, shared: bool, last: bool) -> PooledLink:
         if (pause := slot.backoff.remaining) > _SHORT_WAIT:
-            raise self._unavailable("it ended by itself again and again", pause)
+            raise self._starter.unavailable("it ended by itself again and again", pause)
         if pause:
             await self._clock.sleep(pause)
-        memory = self._memory
-        async with self._gate.through():
-            if self._failure is not None and (pause := self._backoff.remaining):
-                raise self._unavailable(self._failure, pause)
-            if era in memory.lacks and not last:
-                raise _OtherEra(f"it doesn't speak the {era} era", silent=False)
-            began = self._clock.time()
-            link = await self._open(era, initialize, last=last)
-            quick = self._clock.time() - began <= self._patience.probe
-            self._gate.proven = True
-            self._backoff.succeeded()
-            failed, self._failure = self._failure, None
-            await memory.found(era, link.hello, sure=quick or "modern" in memory.speaks)
+        link = await self._starter.start(era, initialize, last=last)
         self._instance = token_hex(8)
         pooled = self._hold(slot, link, self._instance, shared=shared, child=not self.remote)
         if shared and era == "legacy":
             self._work.start(pooled.read_shared())
-        if failed is not None:
-            self._tell()
         return pooled
-
-    async def _open(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
-        config, memory = self.config, self._memory
-        probing = era == "modern" and era not in memory.speaks and not last
-        limit = min(self._patience.probe, config.start_timeout) if probing else config.start_timeout
-        began = self._clock.time()
-        try:
-            launch = await launch_of(config.target, secrets=self._secrets, name=config.name)
-            self.log = UpstreamLog(config.name, launch.masker())
-            link = await self._opener.open(config, launch, era, initialize=initialize, limit=limit, log=self.log)
-        except EraRefused as error:
-            if error.supported and not set(error.supported).intersection(HANDSHAKE_REVISIONS, MODERN_REVISIONS):
-                raise await self._fail(_foreign(error.supported)) from None
-            memory.doubt(era)
-            raise _OtherEra(error.reason, silent=False) from None
-        except LinkLost as error:
-            # A child may hang or exit at a first request that it doesn't know. A URL where nothing listens, or that
-            # wants a credential, is that in both eras; there only silence at the probe means the old one.
-            silent = self._clock.time() - began >= 0.9 * limit
-            if era in memory.speaks or (self.remote and not (probing and silent)):
-                raise await self._fail(error.reason) from None
-            memory.doubt(era)
-            raise _OtherEra(error.reason, silent=True) from None
-        except HotplugError as error:
-            raise await self._fail(str(error)) from None
-        except OSError as error:
-            raise await self._fail(error.strerror or type(error).__name__) from None
-        return await self._checked(link, era)
-
-    async def _checked(self, link: Link, era: Era) -> Link:
-        """The link, if a revision is spoken on it that is known here."""
-        if era == "legacy":
-            if link.hello.protocol in HANDSHAKE_REVISIONS:
-                return link
-            named: tuple[str, ...] = (link.hello.protocol,)
-        else:
-            named = named_revisions(link.hello)
-            if not named or set(named).intersection(MODERN_REVISIONS):
-                return link
-        self._closing.start(link.aclose())
-        if set(named).intersection(HANDSHAKE_REVISIONS):
-            self._memory.doubt(era)
-            raise _OtherEra(f"it speaks {', '.join(named)}", silent=False)
-        raise await self._fail(_foreign(named))
 
     async def _bridged(self, era: Era, key: LinkKey, initialize: Object | None, *, last: bool) -> PooledLink:
         """A link for a client of the era that the server doesn't speak."""
@@ -505,7 +425,7 @@ class Upstream:
                 self._work.start(pooled.read_shared())
             native.on_change(lambda what: self._below(pooled, native, what))
             return pooled
-        causes: list[Unavailable | _OtherEra] = []
+        causes: list[Unavailable | OtherEra] = []
         slot = self._place(slot_id)
 
         async def open_legacy(params: Object) -> Link:
@@ -514,7 +434,7 @@ class Upstream:
                 id_ = id_._replace(session=f"bridge {next(self._numbers)}")
             try:
                 below = await self._native(id_, "legacy", params, last=last, shared=self.shared)
-            except (Unavailable, _OtherEra) as error:
+            except (Unavailable, OtherEra) as error:
                 causes.append(error)
                 raise LinkLost(str(error), sent=False) from None
             if slot.pooled is not None:
@@ -522,10 +442,11 @@ class Upstream:
             return below
 
         try:
-            hello = self._memory.hellos.get("legacy") if "legacy" in self._memory.speaks else None
+            memory = self._starter.memory
+            hello = memory.hellos.get("legacy") if "legacy" in memory.speaks else None
             link = await self._opener.for_modern_client(open_legacy, owner=key.thread, hello=hello)
         except LinkLost as error:
-            raise causes[-1] if causes else await self._fail(error.reason) from None
+            raise causes[-1] if causes else await self._starter.fail(error.reason) from None
         return self._hold(slot, link, self._instance, shared=True, child=False)
 
     def _place(self, id_: _SlotId) -> _Slot:
@@ -541,21 +462,6 @@ class Upstream:
         elif (slot := self._slot_of(pooled)) is not None and slot.shelf is not None:
             slot.shelf.stale()
 
-    async def _fail(self, reason: str) -> Unavailable:
-        """It didn't come up: remembered, until its pause is over."""
-        self._failure = reason
-        self._gate.proven = False
-        pause = self._backoff.failed()
-        await self._memory.forget()
-        self._tell()
-        return self._unavailable(reason, pause)
-
-    def _unavailable(self, reason: str, pause: float) -> Unavailable:
-        return Unavailable(
-            f"{self.name} can't be {'reached' if self.remote else 'started'}: {reason}",
-            details={"server": self.name, "retryAfterMs": round(pause * 1000)},
-        )
-
     # --- while it is up, and after
 
     def _hold(self, slot: _Slot, link: Link, instance: str, *, shared: bool, child: bool) -> PooledLink:
@@ -565,10 +471,9 @@ class Upstream:
             shared=shared,
             clock=self._clock,
             ended=lambda pooled, by_itself: self._ended(slot, pooled, by_itself),
-            suspected=lambda pooled: self._suspected(slot, pooled),
+            suspected=lambda _: slot.watch.suspect() if slot.watch is not None else None,
         )
         slot.pooled = pooled
-        slot.child = child
         slot.backoff.succeeded()
         slot.shelf = Shelf(
             pooled,
@@ -587,10 +492,9 @@ class Upstream:
         if by_itself:
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
-        if slot.watching is not None and slot.watching is not asyncio.current_task():
-            slot.watching.cancel()
-        slot.watching = None
-        slot.pooled = None
+        if slot.watch is not None:
+            slot.watch.end()
+        slot.watch = slot.pooled = None
         shelf, slot.shelf = slot.shelf, None
         if slot.id.session.startswith("bridge "):
             self._slots.pop(slot.id, None)
@@ -609,8 +513,8 @@ class Upstream:
                 slot.starting.cancel()
             if slot.pooled is not None:
                 slot.pooled.end(reason)
-        waited = [task for slot in slots for task in (slot.starting, slot.closing) if task is not None]
-        await asyncio.gather(*waited, return_exceptions=True)
+        await asyncio.gather(*(slot.starting for slot in slots if slot.starting is not None), return_exceptions=True)
+        await asyncio.gather(*(slot.closing for slot in slots if slot.closing is not None), return_exceptions=True)
 
     async def _end_all(self, reason: str) -> None:
         for task in tuple(self._wanted.values()):
@@ -621,69 +525,20 @@ class Upstream:
         await self._closing.finish()
 
     def _watch(self, slot: _Slot) -> None:
-        """Look after its silence, and a child's idleness; anew where the limits changed."""
-        if slot.watching is not None:
-            slot.watching.cancel()
-            slot.watching = None
-        bridge = slot.id.era.startswith("bridged")
-        limits = (self.config.call_timeout, self.config.idle if slot.child else None)
-        if slot.pooled is not None and not bridge and limits != (None, None):
-            slot.watching = self._work.start(self._look_after(slot, slot.pooled, *limits))
-
-    async def _look_after(self, slot: _Slot, pooled: PooledLink, silence: float | None, idle: float | None) -> None:
-        clock = self._clock
-        while pooled.lost is None:
-            now = clock.time()
-            if idle is not None and not pooled.in_use and now >= pooled.last_use + idle:
-                pooled.end(f"it was stopped after {idle:g} s without use")
-                return
-            if silence is not None and any(now >= self._heard(slot, wait) + silence for wait in pooled.waits):
-                await self._silent(slot, pooled, silence)
-                continue
-            looks = [now + _LOOK_AGAIN]
-            if idle is not None:
-                looks.append(now + idle if pooled.in_use else pooled.last_use + idle)
-            if silence is not None:
-                looks.append(now + silence)
-                looks.extend(self._heard(slot, wait) + silence for wait in pooled.waits)
-            await clock.sleep(max(0.001, min(looks) - now))
-
-    @staticmethod
-    def _heard(slot: _Slot, wait: Wait) -> float:
-        """Since when it is silent for somebody: a child that talks to another lives."""
-        return max(wait.since, slot.pooled.heard) if slot.child and slot.pooled is not None else wait.since
-
-    async def _silent(self, slot: _Slot, pooled: PooledLink, silence: float) -> None:
-        now = self._clock.time()
-        waits = [wait for wait in pooled.waits if now >= self._heard(slot, wait) + silence]
-        if slot.child and not await self._alive(pooled, min(self._patience.alive, silence)):
-            pooled.end(f"it said nothing for {silence:g} s and gives no sign of life", by_itself=True)
-            return
-        for wait in waits:
-            wait.give_up(f"it said nothing for {silence:g} s")
-            pooled.waits.discard(wait)
-
-    def _suspected(self, slot: _Slot, pooled: PooledLink) -> None:
-        if slot.child and slot.checking is None:
-            slot.checking = self._work.start(self._check(slot, pooled))
-
-    async def _check(self, slot: _Slot, pooled: PooledLink) -> None:
-        try:
-            if not await self._alive(pooled, self._patience.alive) and not pooled.uses:
-                pooled.end(f"it gave no sign of life for {self._patience.alive:g} s", by_itself=True)
-        finally:
-            slot.checking = None
-
-    async def _alive(self, pooled: PooledLink, limit: float) -> bool:
-        """Whether it says anything within `limit` seconds, asked for the least that it can say."""
-        before = pooled.heard
-        try:
-            async with asyncio.timeout(limit):
-                await ask(pooled.link, "ping" if pooled.era == "legacy" else "server/discover")
-        except (TimeoutError, LinkLost):
-            return pooled.heard > before
-        pooled.hear()
-        return True
+        """Look after what is there; anew where the limits changed. Under a bridge stands what is looked after itself."""
+        if slot.watch is not None:
+            slot.watch.end()
+            slot.watch = None
+        if slot.pooled is not None and not slot.id.era.startswith("bridged"):
+            config = self.config
+            slot.watch = Watch(
+                slot.pooled,
+                self._work,
+                child=not self.remote,
+                silence=config.call_timeout,
+                idle=config.idle,
+                alive=self._patience.alive,
+            )
 
     def _tell(self) -> None:
         if self._telling is None and self._told and self._gone is None:
@@ -700,20 +555,3 @@ class Upstream:
 
 def _session(key: LinkKey) -> str:
     return "own" if key.session is None else f"session {key.session}"
-
-
-def _other(era: Era) -> Era:
-    return "legacy" if era == "modern" else "modern"
-
-
-def _why(tries: list[tuple[Era, _OtherEra]]) -> str:
-    """One reason of several: what it answered says more than that it was silent, the old era's more than a probe's."""
-    answered = [error.reason for _, error in tries if not error.silent]
-    old = [error.reason for native, error in tries if native == "legacy"]
-    return (old or answered or [error.reason for _, error in tries])[-1]
-
-
-def _foreign(versions: Iterable[str]) -> str:
-    named = ", ".join(versions)
-    known = ", ".join((*HANDSHAKE_REVISIONS, *MODERN_REVISIONS))
-    return f"it speaks only protocol revisions that aren't known here: {named} (known are {known})"
