@@ -18,7 +18,7 @@ from hotplug.gateway.message import INVALID_PARAMS, METHOD_NOT_FOUND, Message, O
 __all__ = ["CACHEABLE", "CAPABILITIES", "CLIENT_INFO", "HANDSHAKES", "INPUT_METHODS", "LEGACY_ONLY", "LEVELS"]
 __all__ += ["LOG_LEVEL", "MISSING_CAPABILITY", "MODERN", "MODERN_ONLY", "PROTOCOL", "RESOURCE_NOT_FOUND"]
 __all__ += ["SERVER_INFO", "SUBSCRIPTION", "URL_REQUIRED", "Refusal", "asked", "capabilities_for_handshake"]
-__all__ += ["capabilities_for_request", "change_notice", "declared", "input_request", "is_input_required"]
+__all__ += ["capabilities_for_request", "change_notice", "declared", "input_request", "is_input_required", "items"]
 __all__ += ["legacy_answer", "legacy_hello", "legacy_note", "legacy_request", "modern_answer", "modern_hello"]
 __all__ += ["modern_note", "not_found", "refusal"]
 
@@ -196,7 +196,7 @@ def _legacy_result(method: str | None, result: Object) -> Object:
             if not meta:
                 del result["_meta"]
     if method == "tools/list" and b"outputSchema" in bytes(result.get("tools", b"")):
-        result["tools"] = Raw(dumps([_legacy_tool(tool) for tool in _list(result["tools"])]))
+        result["tools"] = Raw(dumps([_legacy_tool(tool) for tool in items(result["tools"])]))
     if method == "tools/call" and "structuredContent" in result:
         return _with_an_object_or_text(result)
     return result
@@ -218,7 +218,7 @@ def _with_an_object_or_text(result: Object) -> Object:
     if value.startswith(b"{"):
         return result
     del result["structuredContent"]
-    content = _list(result.get("content", Raw(b"[]")))
+    content = items(result.get("content", Raw(b"[]")))
     if value != b"null" and not any((split(block) or {}).get("type") == Raw(b'"text"') for block in content):
         result["content"] = Raw(dumps([*content, {"type": "text", "text": value.decode()}]))
     return result
@@ -307,7 +307,8 @@ def _object(raw: Raw | None) -> Object:
     return (split(raw) if raw is not None else None) or {}
 
 
-def _list(raw: Raw) -> list[Raw]:
+def items(raw: Raw) -> list[Raw]:
+    """A list, each item raw; empty where it is something else."""
     try:
         return msgspec.json.decode(raw, type=list[Raw])
     except msgspec.ValidationError:
