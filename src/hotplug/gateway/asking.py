@@ -8,23 +8,12 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final
 
 from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.links.handshake import own_meta
 from hotplug.gateway.message import Message
 
-__all__ = ["HANDSHAKE_REVISIONS", "MODERN_REVISIONS", "ask", "listen_to", "request"]
+__all__ = ["ask", "listen_to", "request"]
 
-HANDSHAKE_REVISIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Protocol revisions of the legacy era that are known here, oldest first."""
-MODERN_REVISIONS: Final = ("2026-07-28",)
-"""Those of the modern era."""
-
-_SCOPE: Final = "gateway"
 _numbers: Final = itertools.count(1)
-
-
-def _version() -> str:
-    from hotplug import __version__
-
-    return __version__
 
 
 def request(link: Link, method: str, params: Mapping[str, Any] | None = None) -> Outgoing:
@@ -32,13 +21,9 @@ def request(link: Link, method: str, params: Mapping[str, Any] | None = None) ->
     given = dict(params or {})
     headers: dict[str, str] = {}
     if link.era == "modern":
-        given["_meta"] = {
-            "io.modelcontextprotocol/protocolVersion": link.hello.protocol,
-            "io.modelcontextprotocol/clientInfo": {"name": "hotplug", "version": _version()},
-            "io.modelcontextprotocol/clientCapabilities": {},
-        }
+        given["_meta"] = own_meta()
         headers = {"mcp-method": method, "mcp-protocol-version": link.hello.protocol}
-    return Outgoing(Message.request(f"hotplug-{next(_numbers)}", method, given or None), headers, _SCOPE)
+    return Outgoing(Message.request(f"hotplug-{next(_numbers)}", method, given or None), headers)
 
 
 async def ask(

@@ -10,27 +10,18 @@ from typing import Any, Final, cast
 
 from hotplug.connect.target import Target
 from hotplug.errors import StoreError
-from hotplug.gateway.asking import HANDSHAKE_REVISIONS
 from hotplug.gateway.link import Era, Hello
+from hotplug.gateway.links.handshake import LEGACY_REVISIONS
 from hotplug.gateway.message import dumps, loads, split
 from hotplug.store import Store
 
-__all__ = ["EraMemory", "named_revisions"]
+__all__ = ["EraMemory"]
 
 ERAS: Final[tuple[Era, ...]] = ("legacy", "modern")
 SCOPE: Final = "gateway.upstream"
 HOLDS: Final = timedelta(days=7)
 """A finding is doubted after this long: packages are replaced by newer versions."""
 HELLO_LIMIT: Final = 256 * 1024
-
-
-def named_revisions(hello: Hello) -> tuple[str, ...]:
-    """The revisions that a server's discovery names; empty where it names none."""
-    raw = hello.result.get("supportedVersions")
-    named: Any = loads(raw) if raw is not None else None
-    if not isinstance(named, list):
-        return ()
-    return tuple(version for version in cast("list[object]", named) if isinstance(version, str))
 
 
 class EraMemory:
@@ -84,8 +75,10 @@ class EraMemory:
         speaks, lacks = self.speaks | one, self.lacks - one
         if era == "modern":
             # Its word on which revisions it speaks.
-            legacy = bool(set(named_revisions(hello)).intersection(HANDSHAKE_REVISIONS))
-            speaks = frozenset(ERAS) if legacy else one
+            raw = hello.result.get("supportedVersions")
+            named: Any = loads(raw) if raw is not None else []
+            old = isinstance(named, list) and any(revision in named for revision in LEGACY_REVISIONS)
+            speaks = frozenset(ERAS) if old else one
             lacks = frozenset(ERAS) - speaks
         if (speaks, lacks) == (self.speaks, self.lacks) and self.hellos.get(era) == hello and self._kept:
             return

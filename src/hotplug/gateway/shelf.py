@@ -206,9 +206,8 @@ class Shelf:
                             return
                         if message.method == _ACKNOWLEDGED:
                             pause = _FIRST_PAUSE
+                            # The notices themselves are told by the link (`on_change`).
                             self._honor(message)
-                        elif message.method in _OF_NOTICE:
-                            self._notice(message.method)
             except LinkLost:
                 pass
             finally:

@@ -11,16 +11,15 @@ from hotplug.connect.launch import launch_of
 from hotplug.connect.secrets import Secrets
 from hotplug.connect.upstream_log import UpstreamLog
 from hotplug.errors import HotplugError, Unavailable
-from hotplug.gateway.asking import HANDSHAKE_REVISIONS, MODERN_REVISIONS
 from hotplug.gateway.backoff import Backoff
 from hotplug.gateway.clock import Clock
 from hotplug.gateway.config import ServerConfig
-from hotplug.gateway.eramemory import EraMemory, named_revisions
+from hotplug.gateway.eramemory import EraMemory
 from hotplug.gateway.link import Era, Link, LinkLost
+from hotplug.gateway.links.handshake import LEGACY_REVISIONS, MODERN_REVISIONS
 from hotplug.gateway.links.refusal import EraRefused
 from hotplug.gateway.message import Object
 from hotplug.gateway.opening import Opener, is_remote
-from hotplug.gateway.tasks import Tasks
 
 __all__ = ["OtherEra", "StartGate", "Starter", "why"]
 
@@ -69,7 +68,6 @@ class Starter:
 
     Args:
         probe: Seconds for an answer to `server/discover` of a server whose eras aren't known.
-        closing: Closes what came up in vain.
         told: Called when a start failed, or came up after one had failed.
     """
 
@@ -82,7 +80,6 @@ class Starter:
         secrets: Secrets | None,
         clock: Clock,
         probe: float,
-        closing: Tasks,
         told: Callable[[], None],
     ) -> None:
         self.config = config
@@ -96,7 +93,6 @@ class Starter:
         self._secrets = secrets
         self._clock = clock
         self._probe = probe
-        self._closing = closing
         self._told = told
         self._gate = StartGate()
 
@@ -149,9 +145,9 @@ class Starter:
         try:
             launch = await launch_of(config.target, secrets=self._secrets, name=config.name)
             self.log = UpstreamLog(config.name, launch.masker())
-            link = await self._opener.open(config, launch, era, initialize=initialize, limit=limit, log=self.log)
+            return await self._opener.open(config, launch, era, initialize=initialize, limit=limit, log=self.log)
         except EraRefused as error:
-            if error.supported and not set(error.supported).intersection(HANDSHAKE_REVISIONS, MODERN_REVISIONS):
+            if error.supported and not set(error.supported).intersection(LEGACY_REVISIONS, MODERN_REVISIONS):
                 raise await self.fail(_foreign(error.supported)) from None
             memory.doubt(era)
             raise OtherEra(error.reason, silent=False) from None
@@ -167,23 +163,6 @@ class Starter:
             raise await self.fail(str(error)) from None
         except OSError as error:
             raise await self.fail(error.strerror or type(error).__name__) from None
-        return await self._checked(link, era)
-
-    async def _checked(self, link: Link, era: Era) -> Link:
-        """The link, if a revision is spoken on it that is known here."""
-        if era == "legacy":
-            if link.hello.protocol in HANDSHAKE_REVISIONS:
-                return link
-            named: tuple[str, ...] = (link.hello.protocol,)
-        else:
-            named = named_revisions(link.hello)
-            if not named or set(named).intersection(MODERN_REVISIONS):
-                return link
-        self._closing.start(link.aclose())
-        if set(named).intersection(HANDSHAKE_REVISIONS):
-            self.memory.doubt(era)
-            raise OtherEra(f"it speaks {', '.join(named)}", silent=False)
-        raise await self.fail(_foreign(named))
 
     async def fail(self, reason: str) -> Unavailable:
         """It didn't come up: remembered until its pause is over; gives what to raise."""
@@ -221,5 +200,5 @@ def why(tries: list[tuple[Era, OtherEra]]) -> str:
 
 def _foreign(versions: Iterable[str]) -> str:
     named = ", ".join(versions)
-    known = ", ".join((*HANDSHAKE_REVISIONS, *MODERN_REVISIONS))
+    known = ", ".join((*LEGACY_REVISIONS, *MODERN_REVISIONS))
     return f"it speaks only protocol revisions that aren't known here: {named} (known are {known})"

@@ -11,19 +11,16 @@ from datetime import UTC, datetime, timedelta
 from secrets import token_hex
 from typing import Final, Literal, NamedTuple
 
-from msgspec import Raw
-
-from hotplug import __version__
 from hotplug.connect.secrets import Secrets
 from hotplug.errors import Unavailable
-from hotplug.gateway.asking import HANDSHAKE_REVISIONS
 from hotplug.gateway.backoff import Backoff
 from hotplug.gateway.catalog import Catalog
 from hotplug.gateway.clock import Clock
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.eramemory import EraMemory
 from hotplug.gateway.link import Era, Hello, Link, LinkLost
-from hotplug.gateway.message import Object, dumps
+from hotplug.gateway.links.handshake import first_request
+from hotplug.gateway.message import Object
 from hotplug.gateway.opening import Opener, is_remote
 from hotplug.gateway.pooled import PooledLink
 from hotplug.gateway.shelf import Shelf
@@ -39,11 +36,6 @@ _logger = logging.getLogger("hotplug.gateway")
 _DEBOUNCE: Final = 0.05
 _SHORT_WAIT: Final = 1.0
 """A pause after a crash that is no longer than this is waited for; a longer one is told."""
-_OWN_INITIALIZE: Final[Object] = {
-    "protocolVersion": Raw(dumps(HANDSHAKE_REVISIONS[-1])),
-    "capabilities": Raw(b"{}"),
-    "clientInfo": Raw(dumps({"name": "hotplug", "version": __version__})),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +154,6 @@ class Upstream:
             secrets=secrets,
             clock=clock,
             probe=patience.probe,
-            closing=self._closing,
             told=self._tell,
         )
         self._last: dict[Era, Catalog] = {}
@@ -418,7 +409,7 @@ class Upstream:
         if era == "legacy":
             native_id = self._slot_id("modern", key)
             native = await self._native(native_id, "modern", None, last=last, shared=True)
-            link = self._opener.for_legacy_client(native, initialize or _OWN_INITIALIZE)
+            link = self._opener.for_legacy_client(native, initialize or first_request("legacy", None).params)
             alone = key.session is None
             pooled = self._hold(self._place(slot_id), link, native.instance, shared=alone, child=False)
             if alone:
@@ -489,7 +480,7 @@ class Upstream:
         return pooled
 
     def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
-        if by_itself:
+        if by_itself and not self.remote:
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
         if slot.watch is not None:
@@ -525,7 +516,7 @@ class Upstream:
         await self._closing.finish()
 
     def _watch(self, slot: _Slot) -> None:
-        """Look after what is there; anew where the limits changed. Under a bridge stands what is looked after itself."""
+        """Look after what is there; anew where the limits changed. What a bridge stands on is looked after itself."""
         if slot.watch is not None:
             slot.watch.end()
             slot.watch = None
