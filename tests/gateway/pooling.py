@@ -17,7 +17,7 @@ from hotplug.gateway.message import dumps, loads, split
 from hotplug.gateway.upstream import Patience, Upstream
 
 CHILDREN = Path(__file__).parent / "children"
-QUICK = Patience(probe=1.0, alive=0.3, page=2.0)
+QUICK = Patience(probe=1.5, alive=0.3, page=2.0)
 """For tests whose server is silent on purpose."""
 
 

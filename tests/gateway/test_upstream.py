@@ -15,7 +15,7 @@ from hotplug.gateway.link import Era, LinkLost
 from hotplug.gateway.message import loads
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.upstream import LinkKey
-from hotplug.store import SqliteStore
+from hotplug.store import open_store
 
 from .pooling import QUICK, Child, HandClock, call, configs, initialize, tools, until
 
@@ -126,7 +126,7 @@ async def test_a_bridge_stands_between_where_the_server_speaks_only_the_other_er
 @pytest.mark.parametrize("speaks", ["legacy", "modern"])
 async def test_the_second_start_makes_no_probe(tmp_path: Path, speaks: str) -> None:
     child = Child(tmp_path, "plain", speaks)
-    async with SqliteStore(tmp_path / "store.db") as store:
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
         for era in ERAS:
             async with Pool(configs(child), store=store) as pool:
                 assert await call(await pool.upstreams[child.name].link(era, ONE), "echo") == "{}"
@@ -140,7 +140,7 @@ async def test_the_second_start_makes_no_probe(tmp_path: Path, speaks: str) -> N
 async def test_what_is_remembered_is_of_the_same_target_only(tmp_path: Path) -> None:
     old = Child(tmp_path, "plain", "legacy")
     new = Child(tmp_path, "plain", "modern")
-    async with SqliteStore(tmp_path / "store.db") as store:
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
         async with Pool(configs(old), store=store) as pool:
             assert (await pool.upstreams["plain"].hello("modern")) is None
         async with Pool(configs(new), store=store) as pool:
@@ -151,7 +151,7 @@ async def test_what_is_remembered_is_of_the_same_target_only(tmp_path: Path) -> 
 
 async def test_a_remembered_era_that_is_wrong_by_now_is_corrected(tmp_path: Path) -> None:
     record = Child(tmp_path, "plain", "legacy")
-    async with SqliteStore(tmp_path / "store.db") as store:
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
         async with Pool(configs(record), store=store) as pool:
             await pool.upstreams["plain"].link("legacy", ONE)
         kept = await store.recall("gateway.upstream", "plain")
@@ -212,7 +212,7 @@ async def test_a_failed_start_is_refused_at_once_until_its_pause_is_over(tmp_pat
     clock = HandClock()
     async with Pool(configs(child), clock=clock) as pool:
         upstream = pool.upstreams[child.name]
-        with pytest.raises(Unavailable, match="exited with code 4.*no configuration found") as raised:
+        with pytest.raises(Unavailable, match=r"exited with code 4.*no configuration found") as raised:
             await upstream.link("legacy", ONE)
         assert raised.value.details == {"server": "exits_at_once", "retryAfterMs": 500}
         state = upstream.state
@@ -329,7 +329,7 @@ async def test_a_child_that_hangs_is_replaced_and_only_its_calls_fail(tmp_path: 
         other = await upstream.link("legacy", OTHER)
         hangs = asyncio.create_task(call(link, "hang"))
         await until(lambda: child.count("tools/call") == 1)
-        with pytest.raises(LinkLost, match="said nothing for 0.4 s and gives no sign of life") as raised:
+        with pytest.raises(LinkLost, match=r"said nothing for 0\.4 s and gives no sign of life") as raised:
             await hangs
         assert raised.value.sent
         again = await upstream.link("legacy", ONE)
@@ -343,7 +343,7 @@ async def test_a_silent_call_of_a_child_that_lives_is_given_up_alone(tmp_path: P
     child = Child(tmp_path, "plain", call_timeout=0.3)
     async with Pool(configs(child), patience=QUICK) as pool:
         link = await pool.upstreams["plain"].link("legacy", ONE)
-        with pytest.raises(LinkLost, match="it said nothing for 0.3 s") as raised:
+        with pytest.raises(LinkLost, match=r"it said nothing for 0\.3 s") as raised:
             await call(link, "silent")
         assert raised.value.sent
         assert link.lost is None

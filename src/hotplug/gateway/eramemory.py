@@ -64,6 +64,7 @@ class EraMemory:
         """It seems not to speak this era: so it is taken in this process until something else is found."""
         one: frozenset[Era] = frozenset((era,))
         self.speaks, self.lacks = self.speaks - one, self.lacks | one
+        self._kept = False
 
     async def found(self, era: Era, hello: Hello, *, sure: bool = True) -> None:
         """A link in this era came up, and this is what the server said.

@@ -149,6 +149,9 @@ class Starter:
         except EraRefused as error:
             if error.supported and not set(error.supported).intersection(LEGACY_REVISIONS, MODERN_REVISIONS):
                 raise await self.fail(_foreign(error.supported)) from None
+            if era in memory.speaks:
+                # What was remembered is wrong, all of it.
+                await memory.forget()
             memory.doubt(era)
             raise OtherEra(error.reason, silent=False) from None
         except LinkLost as error:
