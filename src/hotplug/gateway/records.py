@@ -318,16 +318,19 @@ def argument_digest(key: bytes, raw: bytes) -> str | None:
     """
     if len(raw) <= _LARGEST_READ:
         try:
-            value = json.loads(raw, parse_float=_number)
-            raw = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+            raw = _encode(_decode(raw.decode())).encode()
         except (ValueError, RecursionError):
             return None
-    return f"hmac-sha256:{hmac.new(key, raw, hashlib.sha256).hexdigest()[:32]}"
+    return f"hmac-sha256:{hmac.digest(key, raw, 'sha256').hex()[:32]}"
 
 
 def _number(text: str) -> Any:
     number = float(text)
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+_decode: Final = json.JSONDecoder(parse_float=_number).decode
+_encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _outcome(outcome: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Final, Protocol
 
 from hotplug.errors import ConfigError
@@ -98,6 +99,7 @@ def calls_of(store: Store) -> CallStore:
 
 
 _COLUMNS: Final = tuple(one.name for one in fields(StoredCall))
+_row: Final = attrgetter(*_COLUMNS[:-1])
 _SELECT: Final = f"SELECT {', '.join(_COLUMNS)} FROM store_call"  # noqa: S608 - our own words
 _INSERT: Final = f"INSERT INTO store_call ({', '.join(_COLUMNS[:-1])}) VALUES ({', '.join('?' for _ in _COLUMNS[:-1])})"  # noqa: S608
 
@@ -110,7 +112,7 @@ class SqliteCalls:
 
     async def add_calls(self, calls: Sequence[StoredCall]) -> None:
         """See `CallStore.add_calls`."""
-        rows = [tuple(getattr(one, name) for name in _COLUMNS[:-1]) for one in calls]
+        rows = [_row(one) for one in calls]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(_INSERT, rows)
