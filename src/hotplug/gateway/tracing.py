@@ -14,8 +14,11 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from time import monotonic
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
+
+from msgspec import Raw
 
 from hotplug.gateway.message import Object, loads
 
@@ -68,10 +71,16 @@ def caller_context(meta: Object, headers: Mapping[str, str] = _NOTHING) -> Trace
     raw = meta.get("traceparent")
     if raw is not None:
         state = meta.get("tracestate")
-        found = _context(loads(raw), None if state is None else loads(state))
+        found = _context(_text(raw), None if state is None else _text(state))
         if found is not None:
             return found
     return _context(headers.get("traceparent"), headers.get("tracestate"))
+
+
+def _text(raw: Raw) -> object:
+    text = bytes(raw)
+    # A plain string is its own value: the way for every message that has one.
+    return text[1:-1].decode() if text[:1] == b'"' and b"\\" not in text else loads(raw)
 
 
 def _context(parent: object, state: object) -> TraceContext | None:
@@ -163,11 +172,17 @@ def _failed(span: Span, outcome: str) -> None:
 
 
 class Tracing:
-    """Makes spans where an OpenTelemetry SDK is set up in this process, whenever that happens."""
+    """Makes spans where an OpenTelemetry SDK is set up in this process, whenever that happens.
 
-    def __init__(self) -> None:
+    Args:
+        every: Seconds after which it is looked for again while there is none.
+    """
+
+    def __init__(self, *, every: float = 1.0) -> None:
         self._tracer: Tracer | None = None
         self._broken = False
+        self._every = every
+        self._again = 0.0
 
     def serving(
         self,
@@ -249,6 +264,10 @@ class Tracing:
     def _found(self) -> Tracer | None:
         if self._tracer is not None or self._broken:
             return self._tracer
+        now = monotonic()
+        if now < self._again:
+            return None
+        self._again = now + self._every
         # Whoever sets an SDK up has imported the API by then.
         trace = sys.modules.get("opentelemetry.trace")
         if trace is None:

@@ -59,6 +59,7 @@ def meta(text: str) -> Any:
         (f'{{"traceparent":"00-{TRACE}-{"0" * 16}-01"}}', {}, None),
         (f'{{"traceparent":"{PARENT}\\n"}}', {}, None),
         ('{"tracestate":"a=1"}', {}, None),
+        (f'{{"traceparent":"\\u0030{PARENT[1:]}"}}', {}, CONTEXT),
         ("{}", {}, None),
     ],
 )
@@ -170,7 +171,7 @@ def test_an_exception_is_told_by_its_class_and_never_by_its_text(spans: InMemory
 
 
 def test_an_sdk_that_is_set_up_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    tracing = Tracing()
+    tracing = Tracing(every=0)
     assert tracing.serving("ping", None).trace_id is None
     provider = TracerProvider()
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
