@@ -29,7 +29,7 @@ _SHORTEST_ECHO: Final = 4
 _MOST_ECHOES: Final = 200
 _NO_SCHEMAS: Final = ("default", "examples", "const", "enum", "$defs", "definitions", "properties")
 _SCHEME: Final = re.compile(r"\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
-_OUR_TOKEN: Final = re.compile(r"hpt_[A-Za-z0-9_-]{20,}")
+_OUR_TOKEN: Final = re.compile(r"hp[to]_[A-Za-z0-9_-]{20,}")
 _NAMED: Final = re.compile(r"([A-Za-z][\w.-]{1,60})([\"']?\s{0,4}[=:]\s{0,4}[\"']?)([^\s\"'&,;{}\[\]]+)")
 
 
