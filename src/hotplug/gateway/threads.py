@@ -53,7 +53,7 @@ class Threads:
 
     Args:
         store: Where they are kept.
-        most: How many may be open at once.
+        most: How many may be open at once; children only up to nine tenths of it.
         clock: Seconds since the epoch.
     """
 
@@ -113,26 +113,13 @@ class Threads:
                 opened=self._now(),
                 opener=opener if parent is None else None,
             )
-            added = await self._store.add(thread, token_hash(token), most=self._most, deepest=DEEPEST)
+            # The last tenth is the owner's: no thread can keep him out by opening children.
+            most = self._most if parent is None else self._most * 9 // 10
+            added = await self._store.add(thread, token_hash(token), most=most, deepest=DEEPEST)
             if isinstance(added, ThreadRecord):
                 return added, token
             if added != "taken":
-                raise self._refusal(added, project)
-
-    def _refusal(self, why: Literal["parent", "depth", "project", "limit"], project: str | None) -> ThreadRefused:
-        if why == "parent":
-            return ThreadRefused("parent", "the parent isn't an open thread", hint="open a root, or name another")
-        if why == "depth":
-            return ThreadRefused(
-                "depth", f"the parent has {DEEPEST} threads above it", hint=f"{DEEPEST} is the most: open it higher up"
-            )
-        if why == "project":
-            return ThreadRefused(
-                "project", f"a child is in its parent's project, not in {project!r}", hint="leave the project out"
-            )
-        return ThreadRefused(
-            "limit", f"{self._most} threads are open, and that is the most", hint="close some that are done"
-        )
+                raise _refusal(added, project, most)
 
     async def owner(self) -> ThreadRecord:
         """The owner's own root thread, made or opened again where it isn't open."""
@@ -262,6 +249,20 @@ class Threads:
         token = self._hashes.pop(id_, None)
         if token is not None:
             self._ids.pop(token, None)
+
+
+def _refusal(why: Literal["parent", "depth", "project", "limit"], project: str | None, most: int) -> ThreadRefused:
+    if why == "parent":
+        return ThreadRefused("parent", "the parent isn't an open thread", hint="open a root, or name another")
+    if why == "depth":
+        return ThreadRefused(
+            "depth", f"the parent has {DEEPEST} threads above it", hint=f"{DEEPEST} is the most: open it higher up"
+        )
+    if why == "project":
+        return ThreadRefused(
+            "project", f"a child is in its parent's project, not in {project!r}", hint="leave the project out"
+        )
+    return ThreadRefused("limit", f"as many threads are open as may be: {most}", hint="close some that are done")
 
 
 def _check(parent: str | None, *, delegated: bool, project: str | None, title: str | None) -> None:

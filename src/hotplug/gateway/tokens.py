@@ -9,7 +9,8 @@ import secrets
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["OWNER", "TOKEN_VARIABLE", "bearer_of", "new_thread_id", "new_token", "opener_of", "same_hash", "token_hash"]
+__all__ = ["OWNER", "TOKEN_VARIABLE", "bearer_of", "new_opener_token", "new_thread_id", "new_token", "opener_of"]
+__all__ += ["same_hash", "token_hash"]
 
 TOKEN_VARIABLE: Final = "HOTPLUG_THREAD_TOKEN"  # noqa: S105 - a variable's name
 """The environment variable that holds a thread's token for `hotplug serve --thread` and `hotplug thread fork`."""
@@ -17,13 +18,19 @@ TOKEN_VARIABLE: Final = "HOTPLUG_THREAD_TOKEN"  # noqa: S105 - a variable's name
 OWNER: Final = "owner"
 """The id of the owner's own root thread: the caller over stdio without a token. It has none, so none opens it."""
 
-_PREFIX: Final = "hpt_"
+_THREADS: Final = "hpt_"
+_OPENERS: Final = "hpo_"
 _LONGEST: Final = 512
 
 
 def new_token() -> str:
-    """A new token: `hpt_` and 43 characters of base64url."""
-    return _PREFIX + secrets.token_urlsafe(32)
+    """A new thread's token: `hpt_` and 43 characters of base64url."""
+    return _THREADS + secrets.token_urlsafe(32)
+
+
+def new_opener_token() -> str:
+    """A new opener's token: `hpo_` and 43 characters of base64url."""
+    return _OPENERS + secrets.token_urlsafe(32)
 
 
 def new_thread_id() -> str:

@@ -120,11 +120,24 @@ async def test_a_thread_has_at_most_64_above_it_as_the_resolver_has_it(threads: 
 async def test_more_threads_than_the_bound_are_refused_until_one_is_closed(store: SqliteStore) -> None:
     async with Threads.over(store, most=3) as threads:
         opened = [await threads.open() for _ in range(3)]
-        with pytest.raises(ThreadRefused, match="3 threads are open, and that is the most") as refused:
+        with pytest.raises(ThreadRefused, match="as many threads are open as may be: 3") as refused:
             await threads.open()
         assert refused.value.why == "limit"
         await threads.close(opened[0][0].id)
         await threads.open()
+
+
+async def test_no_thread_can_keep_the_owner_out_by_opening_children(store: SqliteStore) -> None:
+    async with Threads.over(store, most=20) as threads:
+        root, _ = await threads.open()
+        for _ in range(17):
+            await threads.open(parent=root.id)
+        with pytest.raises(ThreadRefused, match="as may be: 18"):
+            await threads.open(parent=root.id)
+        await threads.open()
+        await threads.open()
+        with pytest.raises(ThreadRefused, match="as may be: 20"):
+            await threads.open()
 
 
 async def test_closing_closes_everything_below_and_nothing_beside(threads: Threads) -> None:
