@@ -12,7 +12,7 @@ from hotplug.cli.failure import particulars
 from hotplug.cli.inspect_text import SHOWN, drift_words, spoken_words
 from hotplug.cli.printing import block
 
-__all__ = ["text"]
+__all__ = ["server_text", "text"]
 
 _WIDTH = 100
 _MARKS = {"fine": "✓", "wrong": "✗", "unreachable": "✗", "disabled": "–"}
@@ -40,6 +40,11 @@ def text(examined: Sequence[Examined], parts: Sequence[MachinePart]) -> str:
     return block(lines)
 
 
+def server_text(one: Examined) -> str:
+    """One server's part of it."""
+    return block(_server(one))
+
+
 def _server(one: Examined) -> Iterator[str]:
     head = f"{_MARKS[one.state]} {one.label}"
     if one.state == "disabled":
@@ -49,8 +54,7 @@ def _server(one: Examined) -> Iterator[str]:
         yield from textwrap.wrap(f"{head}: {one.error.message}", _WIDTH, subsequent_indent="    ")
         for name, value in particulars(one.error).items():
             yield from _particular(name, value)
-        if one.error.hint:
-            yield f"    {one.error.hint}"
+        yield from _fixes(one)
         return
     looked = one.looked
     assert looked is not None
@@ -71,6 +75,19 @@ def _server(one: Examined) -> Iterator[str]:
         yield f"    {looked.problem}"
     for name, reason in list(looked.unusable.items())[:SHOWN]:
         yield f"    ✗ {name} {reason}"
+    for cause in one.causes:
+        yield from textwrap.wrap(f"✗ {cause.message}", _WIDTH, initial_indent="    ", subsequent_indent="      ")
+    yield from _fixes(one)
+    for gets in one.gets:
+        count = f"all {gets.of} tools" if gets.tools == gets.of else f"{gets.tools or 'none'} of {gets.of} tools"
+        reason = f": {gets.reason}" if gets.reason else ""
+        words = f"{', '.join(gets.threads)}: {count}{reason}"
+        yield from textwrap.wrap(words, _WIDTH, initial_indent="    ", subsequent_indent="      ")
+
+
+def _fixes(one: Examined) -> Iterator[str]:
+    for fix in dict.fromkeys(cause.fix for cause in one.causes):
+        yield from textwrap.wrap(f"fix: {fix}", _WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _particular(name: str, value: Any) -> Iterator[str]:
