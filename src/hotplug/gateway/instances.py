@@ -395,7 +395,7 @@ def _named(contract: Part, arguments: Any, meta: Mapping[str, Any]) -> tuple[str
         said, arguments = (argued if argued is not None else said), given
     if said is not None and not isinstance(said, str):
         raise InvalidArgument(f"the instance is {type(said).__name__}", hint="name it by its id")
-    return said, arguments
+    return said, cast("Any", arguments)
 
 
 def _unsupported(where: str, part: Part, definitions: Sequence[Definition]) -> Unsupported:

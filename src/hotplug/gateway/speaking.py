@@ -241,9 +241,7 @@ class Speaker:
             return False
         spoken: list[Spoken] = []
         for one in classes:
-            version = cast(
-                "str", next(card.version for card in declaration.cards if card.profile == one.definition.name)
-            )
+            version = next(card.version for card in declaration.cards if card.profile == one.definition.name)
             major = one.definition.version.partition(".")[0]
             try:
                 spoken.append(speaks(one, Range(f"^{major}"), declaration, tools, target=self.server))

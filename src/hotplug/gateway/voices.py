@@ -165,7 +165,9 @@ class PassedVoice:
         result = raw_result_of(answer)
         if result.rpc_error is not None:
             raise result.failed() or Internal(f"{part} failed")
-        return passage.incoming(sent, result.raw, thread=by.thread)
+        # The era of the caller is the front's to write.
+        raw = {key: value for key, value in result.raw.items() if (key, value) != ("resultType", "complete")}
+        return passage.incoming(sent, raw, thread=by.thread)
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:
