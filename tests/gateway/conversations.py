@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from hotplug.connect import McpSession
-from hotplug.errors import ConnectError, Unavailable
+from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.message import Message
 
 
@@ -41,7 +41,7 @@ class SessionConversation:
     async def edition(self) -> str:
         try:
             await self.session.start()
-        except ConnectError as error:
+        except HotplugError as error:
             raise Unavailable(f"{self.target} can't be reached: {error.message}") from None
         listed = await self.session.list_tools()
         return f"{self.instance}:{id(listed)}"

@@ -148,7 +148,7 @@ async def test_a_call_can_be_passed_on_raw_and_its_answer_bound_on_the_way_back(
 
 
 async def test_errors_of_a_native_server_come_with_the_callers_own_refs(tmp_path: Path) -> None:
-    async with memory() as store, child("sqlite", tmp_path, store) as (speaker, _):
+    async with memory() as store, child("folder", tmp_path, store) as (speaker, _):
         where = await calendar_of(speaker)
         made = await done(speaker, "create", calendar=where, title="Plan", **HOUR)
         await done(speaker, "delete", event=made["event"])
