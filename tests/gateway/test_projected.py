@@ -18,7 +18,7 @@ from hotplug.store import Store, memory
 from hotplug.testing import RadicaleServer, radicale
 from hotplug.testing.published import published
 
-from ..projection.diary import Diary
+from ..projection.diary import Diary  # noqa: TID252  # tests are no package
 from .conversations import SessionConversation, conversing
 from .test_instances import Two, everything
 from .test_speaking import DAY, HOUR, KEY, calendar_of, code, done, native

@@ -22,7 +22,7 @@ from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.profile.versions import parse_version
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, NOTES_META, Bound, Memory, ProjectionRef, Seal, bind
 
-__all__ = ["WINDOW", "Passage", "RemoteProvider", "Sent", "ThreadSeal", "opened_window"]
+__all__ = ["WINDOW", "Passage", "RemoteProvider", "Sent", "ThreadSeal", "masked", "opened_window"]
 
 _LONGEST_KEY: Final = 255
 WINDOW: Final = "connection.window"
@@ -251,6 +251,7 @@ class Passage:
             said = {upstream: ref for upstream, ref in sent.opened.items() if len(upstream) > _TAG}
             if said:
                 changed = cast("dict[str, Any]", _replaced(changed, said))
+            changed = cast("dict[str, Any]", masked(changed, self.provider.conversation.mask))
         elif isinstance(structured, dict):
             sealed = self._sealed(sent.part, cast("dict[str, Any]", structured), self._seal(thread))
             if sealed != structured:
@@ -392,4 +393,15 @@ def _replaced(value: Any, said: Mapping[str, str]) -> Any:
         return {key: _replaced(one, said) for key, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         return [_replaced(one, said) for one in cast("list[Any]", value)]
+    return value
+
+
+def masked(value: Any, mask: Callable[[str], str]) -> Any:
+    """JSON with every text in it masked."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {name: masked(one, mask) for name, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [masked(one, mask) for one in cast("list[Any]", value)]
     return value

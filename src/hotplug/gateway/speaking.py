@@ -22,9 +22,9 @@ from hotplug.errors import ConnectionFailed, HotplugError, Unavailable
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.message import loads
 from hotplug.gateway.offers import Offer
-from hotplug.gateway.passing import Passage, RemoteProvider, Sent
+from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked
 from hotplug.gateway.raw_channel import Conversation, RawChannel
-from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice, masked
+from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice
 from hotplug.profile import Definition, Profile
 from hotplug.profile.versions import Range
 from hotplug.serve import Answer, Runtime, result_of

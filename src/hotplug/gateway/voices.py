@@ -9,13 +9,13 @@ from typing import Any, Final, Protocol, cast
 from hotplug.declare import Declaration
 from hotplug.errors import Internal
 from hotplug.gateway.offers import Offer, RawRoute
-from hotplug.gateway.passing import WINDOW, Passage, ThreadSeal, opened_window
+from hotplug.gateway.passing import WINDOW, Passage, ThreadSeal, masked, opened_window
 from hotplug.gateway.raw_channel import Conversation, raw_result_of
 from hotplug.profile import Definition
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, Answer, Provider, Runtime, Seal, result_of
 from hotplug.store import Store
 
-__all__ = ["Caller", "PassedVoice", "RuntimeVoice", "Seals", "ThreadRuntime", "Voice", "masked"]
+__all__ = ["Caller", "PassedVoice", "RuntimeVoice", "Seals", "ThreadRuntime", "Voice"]
 
 _THREADS: Final = 1_000
 """Threads whose seals are kept; they are made again when needed."""
@@ -168,13 +168,3 @@ class PassedVoice:
         # The era of the caller is the front's to write.
         raw = {key: value for key, value in result.raw.items() if (key, value) != ("resultType", "complete")}
         return passage.incoming(sent, raw, thread=by.thread)
-
-
-def masked(value: Any, mask: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, Mapping):
-        return {name: masked(one, mask) for name, one in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [masked(one, mask) for one in cast("list[Any]", value)]
-    return value
