@@ -22,10 +22,12 @@ from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.profile.versions import parse_version
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, NOTES_META, Bound, Memory, ProjectionRef, Seal, bind
 
-__all__ = ["Passage", "RemoteProvider", "Sent", "ThreadSeal"]
+__all__ = ["WINDOW", "Passage", "RemoteProvider", "Sent", "ThreadSeal", "masked", "opened_window"]
 
 _LONGEST_KEY: Final = 255
-_WINDOW: Final = "connection.window"
+WINDOW: Final = "connection.window"
+"""The kind under which the names of windows are sealed."""
+_INSTANCE: Final = "connection.instance"
 _TAG: Final = 8
 
 
@@ -217,8 +219,8 @@ class Passage:
             return handle
 
         given = cast("dict[str, Any]", map_refs(contract.input.schema, given, open_))
-        if part == "connection.window.close" and isinstance(given.get("window"), str):
-            given["window"] = _opened_window(seal, given["window"])
+        if part == "connection.window.close":
+            given = opened_window(seal, given)
         if part == "connection.events" and isinstance(given.get("where"), dict):
             given["where"] = self._opened_where(given["where"], open_)
         way = self.spoken.ways[part]
@@ -249,6 +251,7 @@ class Passage:
             said = {upstream: ref for upstream, ref in sent.opened.items() if len(upstream) > _TAG}
             if said:
                 changed = cast("dict[str, Any]", _replaced(changed, said))
+            changed = cast("dict[str, Any]", masked(changed, self.provider.conversation.mask))
         elif isinstance(structured, dict):
             sealed = self._sealed(sent.part, cast("dict[str, Any]", structured), self._seal(thread))
             if sealed != structured:
@@ -260,6 +263,13 @@ class Passage:
             theirs = cast("list[Any]", theirs) if isinstance(theirs, list) else []
             changed["_meta"] = {**meta, NOTES_META: [*sent.notes, *theirs]}
         return changed
+
+    def opened_instance(self, ref: str, thread: str) -> str | None:
+        """The server's own id of an instance that a thread opened; None where it is none of that thread's."""
+        try:
+            return self._seal(thread).unseal(_INSTANCE, ref)
+        except NotFound:
+            return None
 
     def _checked(self, part: Part, given: dict[str, Any], notes: list[str]) -> dict[str, Any]:
         try:
@@ -290,7 +300,9 @@ class Passage:
 
         found = cast("dict[str, Any]", map_refs(contract.output.schema, content, close))
         if part == "connection.window.open" and isinstance(found.get("window"), str):
-            found["window"] = seal.seal(_WINDOW, found["window"])
+            found["window"] = seal.seal(WINDOW, found["window"])
+        if part == "connection.open" and isinstance(found.get("instance"), str):
+            found["instance"] = seal.seal(_INSTANCE, found["instance"])
         events: Any = found.get("events")
         if part == "connection.events" and isinstance(events, list):
             found["events"] = [self._event(one, seal) for one in cast("list[Any]", events)]
@@ -339,9 +351,17 @@ class Passage:
 _OURS: Final = frozenset({AUTHORIZED_META, INSTANCE_META, KEY_META, "progressToken"})
 
 
-def _opened_window(seal: Seal, window: str) -> str:
+def opened_window(seal: Seal, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `connection.window.close` with the window as its server calls it.
+
+    Raises:
+        NotFound: It is none of this thread's.
+    """
+    window = arguments.get("window")
+    if not isinstance(window, str):
+        return arguments
     try:
-        return seal.unseal(_WINDOW, window)
+        return {**arguments, "window": seal.unseal(WINDOW, window)}
     except NotFound:
         raise NotFound(f"there is no window {window[:60]!r}", hint="it was closed, or it is another thread's") from None
 
@@ -373,4 +393,15 @@ def _replaced(value: Any, said: Mapping[str, str]) -> Any:
         return {key: _replaced(one, said) for key, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         return [_replaced(one, said) for one in cast("list[Any]", value)]
+    return value
+
+
+def masked(value: Any, mask: Callable[[str], str]) -> Any:
+    """JSON with every text in it masked."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, Mapping):
+        return {name: masked(one, mask) for name, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [masked(one, mask) for one in cast("list[Any]", value)]
     return value

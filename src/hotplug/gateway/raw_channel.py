@@ -174,7 +174,7 @@ class LinkConversation:
         name: The server's.
         reach: Gives a link that can be used, for a thread (empty: for the gateway itself); starts what is needed.
         catalog: Gives all that a link's server offers, as the pool keeps it.
-        instance: The id of the process or session behind; new when it is replaced.
+        instance: The id of the process or session behind a link; new when it is replaced.
         mask: Takes the server's secrets out of a text.
         timeout: Seconds for one request that says nothing of it; None: no limit.
     """
@@ -185,7 +185,7 @@ class LinkConversation:
         reach: Callable[[str], Awaitable[Link]],
         catalog: Callable[[Link], Awaitable[Catalog]],
         *,
-        instance: Callable[[], str],
+        instance: Callable[[Link], str],
         mask: Callable[[str], str] = str,
         timeout: float | None = 60.0,
     ) -> None:
@@ -206,7 +206,7 @@ class LinkConversation:
 
     @property
     def instance(self) -> str:
-        return self._instance()
+        return self._instance(self._link) if self._link is not None else ""
 
     @property
     def lost(self) -> str | None:
@@ -222,7 +222,7 @@ class LinkConversation:
     async def edition(self) -> str:
         link = await self._usable("")
         catalog = await self._catalog_of(link)
-        return f"{self._instance()}:{catalog.version}"
+        return f"{self._instance(link)}:{catalog.version}"
 
     async def tools(self) -> Sequence[Mapping[str, Any]]:
         link = await self._usable("")
@@ -270,7 +270,7 @@ class LinkConversation:
             raise Unavailable(self._mask(f"{self._name} can't be reached: {error.reason}")) from None
         except ConnectError as error:
             raise Unavailable(self._mask(f"{self._name} can't be reached: {error.message}"), hint=error.hint) from None
-        if link is not self._link:
+        if not thread and link is not self._link:
             self._link = link
             self._extensions = _extensions_of(link)
         return link

@@ -9,25 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Raw
 
 from hotplug.catalog import PROFILES, Connection, profile_class
 from hotplug.connect import Spoken, Way, speaks
-from hotplug.declare import Declaration, routes
+from hotplug.declare import Declaration, Instance, routes
 from hotplug.door import account_of, fitting, in_process, listed, projected
-from hotplug.errors import ConnectionFailed, HotplugError, Internal, Unavailable
+from hotplug.errors import ConnectionFailed, HotplugError, Unavailable
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.message import loads
-from hotplug.gateway.offers import Offer, RawRoute
-from hotplug.gateway.passing import Passage, RemoteProvider, Sent, ThreadSeal
-from hotplug.gateway.raw_channel import Conversation, RawChannel, raw_result_of
+from hotplug.gateway.offers import Offer
+from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked
+from hotplug.gateway.raw_channel import Conversation, RawChannel
+from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice
 from hotplug.profile import Definition, Profile
-from hotplug.profile.versions import Range, parse_version
-from hotplug.serve import AUTHORIZED_META, INSTANCE_META, Answer, Provider, Runtime, Seal, result_of
+from hotplug.profile.versions import Range
+from hotplug.serve import Answer, Runtime, result_of
 from hotplug.store import Store
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ __all__ = ["FindProfile", "Speaker", "find_profile", "speak"]
 
 FindProfile = Callable[[str], type[Profile] | None]
 
-_THREADS: Final = 1_000
-"""Threads whose seals are kept; they are made again when needed."""
 _CONNECTION: Final = "connection"
 
 
@@ -50,147 +48,8 @@ def find_profile(name: str) -> type[Profile] | None:
     for entry in entry_points(group="hotplug.profiles"):
         if entry.name == name:
             found: Any = entry.load()
-            return cast("type[Profile]", found) if isinstance(found, type) and issubclass(found, Profile) else None
+            return found if isinstance(found, type) and issubclass(found, Profile) else None
     return None
-
-
-class _Seals:
-    """A seal for each thread."""
-
-    def __init__(self, key: bytes, identity: str, instance: Callable[[], str]) -> None:
-        self._key, self._identity, self._instance = key, identity, instance
-        self._seals: dict[str, Seal] = {}
-
-    def of(self, thread: str) -> Seal:
-        found = self._seals.get(thread)
-        if found is None:
-            if len(self._seals) >= _THREADS:
-                self._seals.clear()
-            found = self._seals[thread] = ThreadSeal(self._key, self._identity, thread, self._instance)
-        return found
-
-
-class _ThreadRuntime(Runtime):
-    """A runtime whose volatile refs die with what is behind, and are each thread's own."""
-
-    def __init__(
-        self, *providers: Provider, store: Store, identity: str, name: str, instance: Callable[[], str]
-    ) -> None:
-        super().__init__(*providers, store=store, identity=identity, name=name)
-        self._of_threads = _Seals(store.sealing_key(), identity, instance)
-
-    def seal(self, principal: str) -> Seal:
-        return self._of_threads.of(principal)
-
-
-class _Voice(Protocol):
-    """One way of speaking."""
-
-    @property
-    def definitions(self) -> Sequence[Definition]: ...
-
-    @property
-    def declaration(self) -> Declaration: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def hidden(self) -> frozenset[str]: ...
-
-    def offers(self, server: str, instance: str) -> dict[str, Offer]: ...
-
-    async def call(self, part: str, arguments: Any, meta: Mapping[str, Any], by: _Caller) -> dict[str, Any]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Caller:
-    thread: str
-    authorized: bool
-    instance: str | None
-
-
-@dataclass
-class _RuntimeVoice:
-    """Parts that a runtime of ours answers: of a native server in here, of a projection, of one that keeps no keys."""
-
-    runtime: Runtime
-    hidden: frozenset[str] = frozenset()
-    underlying: frozenset[str] = frozenset()
-    mask: Callable[[str], str] = str
-
-    @property
-    def definitions(self) -> Sequence[Definition]:
-        return [one.definition for one in self.runtime.providers]
-
-    @property
-    def declaration(self) -> Declaration:
-        return self.runtime.declaration
-
-    @property
-    def title(self) -> str:
-        return self.runtime.providers[0].title
-
-    def offers(self, server: str, instance: str) -> dict[str, Offer]:
-        return {
-            name: Offer(bound, server, instance, self._under(bound.provider, name))
-            for name, bound in self.runtime.bound.items()
-        }
-
-    def _under(self, provider: Provider, part: str) -> frozenset[str]:
-        plans: Any = getattr(provider, "plans", None)
-        plan = plans.get(part) if plans is not None else None
-        if plan is None:
-            return frozenset()
-        # What its code calls is known of the whole only.
-        return self.underlying if plan.result is None else frozenset(call.tool for call in plan.calls)
-
-    async def call(self, part: str, arguments: Any, meta: Mapping[str, Any], by: _Caller) -> dict[str, Any]:
-        given = {key: value for key, value in meta.items() if key not in (AUTHORIZED_META, INSTANCE_META)}
-        bound = self.runtime.bound.get(part)
-        if by.authorized and bound is not None:
-            given[AUTHORIZED_META] = [bound.member]
-        answer = await self.runtime.call(part, arguments, meta=given, principal=by.thread)
-        if answer.is_error:
-            answer = Answer(cast("dict[str, Any]", _masked(answer.content, self.mask)), True, answer.meta)
-        return result_of(answer)
-
-
-@dataclass
-class _PassedVoice:
-    """Parts that a server answers itself, over MCP."""
-
-    passages: tuple[Passage, ...]
-    conversation: Conversation
-    hidden: frozenset[str]
-    title: str
-    declaration: Declaration
-    definitions: Sequence[Definition] = field(default_factory=list[Definition])
-
-    def passage(self, part: str) -> Passage | None:
-        return next((one for one in self.passages if part in one.bound), None)
-
-    def offers(self, server: str, instance: str) -> dict[str, Offer]:
-        found: dict[str, Offer] = {}
-        for passage in self.passages:
-            for name, bound in passage.bound.items():
-                way = passage.spoken.ways[name]
-                route = RawRoute(way.tool, way.fixed)
-                found.setdefault(name, Offer(bound, server, instance, frozenset({way.tool}), route))
-        return found
-
-    async def call(self, part: str, arguments: Any, meta: Mapping[str, Any], by: _Caller) -> dict[str, Any]:
-        passage = self.passage(part)
-        assert passage is not None
-        sent = passage.outgoing(part, arguments, meta, thread=by.thread, authorized=by.authorized, instance=by.instance)
-        limit = passage.bound[part].part.flags.timeout_ms
-        answer = await self.conversation.request(
-            "tools/call", sent.params, thread=by.thread, timeout=limit / 1000 if limit else None
-        )
-        result = raw_result_of(answer)
-        if result.rpc_error is not None:
-            raise result.failed() or Internal(f"{part} failed")
-        return passage.incoming(sent, result.raw, thread=by.thread)
 
 
 class Speaker:
@@ -216,12 +75,14 @@ class Speaker:
         self._conversation = conversation
         self._store = store
         self._find = find
-        self._voice: _Voice | None = None
+        self._voice: Voice | None = None
         self._projected: dict[str, ProjectedProvider] = {}
         self._unreached: str | None = None
         self._refused: str | None = None
         self._edition: str | None = None
         self._offers: dict[str, Offer] = {}
+        self.version = 0
+        """Changes whenever what it offers does."""
         self._lock = asyncio.Lock()
         self._stack = AsyncExitStack()
 
@@ -260,6 +121,17 @@ class Speaker:
     def offers(self) -> Mapping[str, Offer]:
         """The parts that it has, by wire name, those of connection@1 too; also while it can't be used."""
         return self._offers
+
+    @property
+    def own_instances(self) -> tuple[Instance, ...]:
+        """The instances that the server itself tells apart, where it has several."""
+        declared = self._voice.declaration.instances if isinstance(self._voice, PassedVoice) else ()
+        return declared if len(declared) > 1 else ()
+
+    def opened_instance(self, ref: str, thread: str) -> str | None:
+        """The server's own id of an instance that this thread opened; None where it is none of this thread's."""
+        passage = self._voice.passage("connection.open") if isinstance(self._voice, PassedVoice) else None
+        return passage.opened_instance(ref, thread) if passage is not None else None
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -301,12 +173,13 @@ class Speaker:
                 if self._voice is None:
                     await self._guarded(self._foresee())
                 return
-            self._unreached = None
+            was, self._unreached = self._unreached, None
             if edition != self._edition:
                 self._refused = None
                 await self._guarded(self._read(self._conversation, tools))
                 self._edition = edition
-            self._list()
+            elif was is not None:
+                self._list()
 
     async def aclose(self) -> None:
         """Let go of what a native server holds."""
@@ -321,6 +194,7 @@ class Speaker:
         self._list()
 
     def _list(self) -> None:
+        self.version += 1
         self._offers = self._voice.offers(self.server, self.instance) if self._voice is not None else {}
 
     # How it speaks
@@ -338,7 +212,7 @@ class Speaker:
         runtime = Runtime(server, store=kept, identity=identity, name=self.server)
         await self._stack.enter_async_context(runtime.opened())
         self._refused = None
-        self._voice = _RuntimeVoice(runtime)
+        self._voice = RuntimeVoice(runtime)
 
     async def _foresee(self) -> None:
         """What its entry alone shows of a server that can't be reached."""
@@ -367,15 +241,13 @@ class Speaker:
             return False
         spoken: list[Spoken] = []
         for one in classes:
-            version = cast(
-                "str", next(card.version for card in declaration.cards if card.profile == one.definition.name)
-            )
+            version = next(card.version for card in declaration.cards if card.profile == one.definition.name)
             major = one.definition.version.partition(".")[0]
             try:
                 spoken.append(speaks(one, Range(f"^{major}"), declaration, tools, target=self.server))
             except HotplugError as error:
                 self._refused = conversation.mask(str(error))
-                if str(parse_version(version).major) == major:
+                if version.partition(".")[0] == major:
                     spoken.append(_unchecked(one, declaration, tools))
         self._projected = {}
         if not spoken:
@@ -385,14 +257,14 @@ class Speaker:
         providers = [RemoteProvider(one.definition, one, conversation, self.server) for one in spoken]
         identity = account_of(f"mcp:{self.server}", self.config.target, self._store)
         if all(one.keeps_keys for one in spoken):
-            seals = _Seals(self._store.sealing_key(), identity, lambda: conversation.instance)
+            seals = Seals(self._store.sealing_key(), identity, lambda: conversation.instance)
             connection = RemoteProvider(Connection.definition, spoken[0], conversation, self.server)
             passages = tuple(
                 Passage(one, provider, connection, seals.of, self._store.sealing_key())
                 for one, provider in zip(spoken, providers, strict=True)
             )
             title = next((one.title for one in declaration.instances if one.title), None)
-            self._voice = _PassedVoice(
+            self._voice = PassedVoice(
                 passages,
                 conversation,
                 frozenset(members),
@@ -400,16 +272,16 @@ class Speaker:
                 declaration,
                 [one.definition for one in spoken],
             )
-        elif not isinstance(self._voice, _RuntimeVoice) or self._voice.hidden != members:
+        else:
             # It remembers no keys, so they are remembered here.
-            runtime = _ThreadRuntime(
+            runtime = ThreadRuntime(
                 *providers,
                 store=self._store,
                 identity=identity,
                 name=self.server,
                 instance=lambda: conversation.instance,
             )
-            self._voice = _RuntimeVoice(runtime, frozenset(members), frozenset(members), conversation.mask)
+            self._voice = RuntimeVoice(runtime, frozenset(members), frozenset(members), conversation.mask)
         return True
 
     def _present(self, conversation: Conversation, tools: Sequence[Mapping[str, Any]]) -> bool:
@@ -438,7 +310,7 @@ class Speaker:
         }
         providers = list(self._projected.values())
         kind = f"{self.server}/{'+'.join(sorted(set(chosen.values())))}"
-        runtime = _ThreadRuntime(
+        runtime = ThreadRuntime(
             *providers,
             store=self._store,
             identity=account_of(kind, self.config.target, self._store),
@@ -452,7 +324,7 @@ class Speaker:
             if entry.state in ("mapped", "approximated")
         )
         used = frozenset[str]().union(*(one.used for one in providers))
-        self._voice = _RuntimeVoice(runtime, hidden, used, conversation.mask)
+        self._voice = RuntimeVoice(runtime, hidden, used, conversation.mask)
         return True
 
     # Calls
@@ -485,11 +357,11 @@ class Speaker:
             if self.problem is not None or voice is None:
                 raise Unavailable(self.problem or f"{self.server} speaks no profile any more")
             given = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments
-            return await voice.call(part, given, meta, _Caller(thread, authorized, instance))
+            return await voice.call(part, given, meta, Caller(thread, authorized, instance))
         except ConnectionFailed as error:
             body = error.as_wire()
             if self._conversation is not None:
-                body = cast("dict[str, Any]", _masked(body, self._conversation.mask))
+                body = cast("dict[str, Any]", masked(body, self._conversation.mask))
             return result_of(Answer(body, is_error=True))
 
     def outgoing(
@@ -517,7 +389,7 @@ class Speaker:
         return self._passage(sent.part).incoming(sent, result, thread=thread)
 
     def _passage(self, part: str) -> Passage:
-        found = self._voice.passage(part) if isinstance(self._voice, _PassedVoice) else None
+        found = self._voice.passage(part) if isinstance(self._voice, PassedVoice) else None
         if found is None:
             raise Unavailable(f"{self.server} doesn't offer {part} any more")
         return found
@@ -579,13 +451,3 @@ def _in_words(drift: Drift | None) -> str:
         return ""
     kinds = (("new", drift.added), ("gone", drift.removed), ("different", drift.changed))
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in kinds if names)
-
-
-def _masked(value: Any, mask: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return mask(value)
-    if isinstance(value, Mapping):
-        return {name: _masked(one, mask) for name, one in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_masked(one, mask) for one in cast("list[Any]", value)]
-    return value
