@@ -1,4 +1,4 @@
-"""Field reports about what tools are called and how they are defined (FR-22, 54, 55, 57), as far as no server is asked."""
+"""Field reports about tools' names and definitions (FR-22, 54, 55, 57), as far as no server is asked."""
 
 from __future__ import annotations
 
