@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, cast
 
@@ -14,8 +15,10 @@ from hotplug.gateway.message import Message, Object, loads, split
 
 __all__ = ["Listening", "NotHeard"]
 
+_logger: Final = logging.getLogger("hotplug.gateway")
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
+_PATIENCE: Final = 30.0
 _KINDS: Final = {
     "tools": ("toolsListChanged", "notifications/tools/list_changed"),
     "prompts": ("promptsListChanged", "notifications/prompts/list_changed"),
@@ -107,7 +110,11 @@ class Listening:
         opened: asyncio.Future[frozenset[str]] = asyncio.get_running_loop().create_future()
         task = asyncio.create_task(self._keep(dict(self._lists), uris, opened))
         try:
-            honored = await opened
+            async with asyncio.timeout(_PATIENCE):
+                honored = await opened
+        except TimeoutError:
+            await self._end(task)
+            raise LinkLost(f"the server didn't acknowledge a subscription in {_PATIENCE:g} s", sent=True) from None
         except BaseException:
             await self._end(task)
             raise
@@ -140,6 +147,8 @@ class Listening:
                     return
                 if isinstance(error, NotHeard):
                     return
+            except Exception:
+                _logger.exception("reading a subscription failed")
             if opened is not None and not opened.done():
                 opened.set_exception(NotHeard())
                 return

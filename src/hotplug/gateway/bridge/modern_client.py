@@ -145,7 +145,7 @@ class ModernClientLink:
         try:
             if message.method == "subscriptions/listen":
                 carried = self._listen(message, stop)
-            elif message.method in INPUT_METHODS and message.text("requestState") is not None:
+            elif message.method in INPUT_METHODS and bytes(message.params.get("requestState", b"null")) != b"null":
                 carried = self._go_on(outgoing, stop)
             else:
                 carried = self._begin(outgoing, stop)
