@@ -28,9 +28,9 @@ TOOLS = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}], "result
 
 
 class Remote:
-    """A server over HTTP that answers the probe as `probe` says: a JSON-RPC code, an HTTP status, `silent`, or right."""
+    """A server over HTTP that answers the probe as `probe` says: a JSON-RPC code, an HTTP status or `silent`."""
 
-    def __init__(self, probe: str = "right", eras: tuple[Era, ...] = ("legacy", "modern")) -> None:
+    def __init__(self, probe: str = "", eras: tuple[Era, ...] = ("legacy", "modern")) -> None:
         self.probe = probe
         self.eras = eras
         self.methods: list[str] = []

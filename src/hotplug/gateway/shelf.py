@@ -164,6 +164,10 @@ class Shelf:
             answer = await pooled.wait(ask(pooled.link, method, params, aside=pooled.stray, refuse=refuse))
         except LinkLost as error:
             raise pooled.told(error) from None
+        except asyncio.CancelledError:
+            # The page's time was over.
+            pooled.suspect()
+            raise
         pooled.hear()
         return answer
 

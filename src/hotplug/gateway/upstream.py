@@ -162,6 +162,8 @@ class Upstream:
         self._telling: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
         self._looking = asyncio.Lock()
+        self._changing = asyncio.Lock()
+        self._changes = 0
         self._gone: str | None = None
 
     @property
@@ -218,13 +220,12 @@ class Upstream:
         if (pooled := self._up(era, key)) is not None:
             pooled.touch()
             return pooled
-        if self._gone is not None or self.config.disabled:
-            raise Unavailable(f"{self.name} is {self._gone or 'disabled'}", details={"server": self.name})
-        task = self._wanted.get((era, key))
-        if task is None:
-            task = self._wanted[era, key] = self._starts.start(self._bring_up(era, key, initialize))
-            task.add_done_callback(lambda done: self._arrived((era, key), done))
-        return await self._patiently(task)
+        try:
+            async with asyncio.timeout(self.config.start_timeout):
+                return await self._wait_for(era, key, initialize)
+        except TimeoutError:
+            limit = self.config.start_timeout
+            raise Unavailable(f"{self.name} isn't ready after {limit:g} s", details={"server": self.name}) from None
 
     async def hello(self, era: Era) -> Hello | None:
         """What it said of itself in this era: now, or when it was last up; starts it if nobody ever asked it.
@@ -307,8 +308,8 @@ class Upstream:
 
     async def reconfigure(self, config: ServerConfig) -> None:
         """Go on by another entry: where another server has to run for it, what runs is ended at once."""
-        before, self.config = self.config, config
-        same = (before.target, before.share, before.oauth) == (config.target, config.share, config.oauth)
+        shared, before, self.config = self.shared, self.config, config
+        same = (before.target, before.oauth, shared) == (config.target, config.oauth, self.shared)
         if not same or config.disabled:
             await self._end_all("its entry was changed")
             self._starter.forget()
@@ -348,14 +349,24 @@ class Upstream:
     def _bridge_id(self, era: Era, key: LinkKey) -> _SlotId:
         return _SlotId(f"bridged {era}", key.thread, "" if era == "modern" else _session(key))
 
-    async def _patiently(self, task: asyncio.Task[PooledLink]) -> PooledLink:
-        limit = self.config.start_timeout
-        done, _ = await asyncio.wait({task}, timeout=limit)
-        if not done:
-            raise Unavailable(f"{self.name} isn't ready after {limit:g} s", details={"server": self.name})
-        if task.cancelled():
-            raise Unavailable(f"{self.name} is {self._gone or 'being changed'}", details={"server": self.name})
-        return task.result()
+    async def _wait_for(self, era: Era, key: LinkKey, initialize: Object | None) -> PooledLink:
+        while True:
+            async with self._changing:
+                # Nothing is begun that would be ended at once.
+                pass
+            if self._gone is not None or self.config.disabled:
+                raise Unavailable(f"{self.name} is {self._gone or 'disabled'}", details={"server": self.name})
+            task = self._wanted.get((era, key))
+            if task is None or task.done():
+                task = self._wanted[era, key] = self._starts.start(self._bring_up(era, key, initialize))
+                task.add_done_callback(lambda done: self._arrived((era, key), done))
+            changes = self._changes
+            await asyncio.wait({task})
+            if not task.cancelled():
+                return task.result()
+            if changes == self._changes:
+                raise Unavailable(f"{self.name} isn't needed: the session has ended", details={"server": self.name})
+            # Its entry was changed meanwhile: by the new one, then.
 
     def _arrived(self, wanted: tuple[Era, LinkKey], task: asyncio.Task[PooledLink]) -> None:
         if self._wanted.get(wanted) is task:
@@ -481,7 +492,7 @@ class Upstream:
         return pooled
 
     def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
-        if by_itself and not self.remote:
+        if by_itself and not self.remote and not slot.id.era.startswith("bridged"):
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
         if slot.watch is not None:
@@ -514,12 +525,14 @@ class Upstream:
         await asyncio.gather(*(slot.closing for slot in slots if slot.closing is not None), return_exceptions=True)
 
     async def _end_all(self, reason: str) -> None:
-        for task in tuple(self._wanted.values()):
-            task.cancel()
-        await self._starts.aclose()
-        await self._close(list(self._slots.values()), reason)
-        await self._work.aclose()
-        await self._closing.finish()
+        async with self._changing:
+            self._changes += 1
+            for task in tuple(self._wanted.values()):
+                task.cancel()
+            await self._starts.aclose()
+            await self._close(list(self._slots.values()), reason)
+            await self._work.aclose()
+            await self._closing.finish()
 
     def _watch(self, slot: _Slot) -> None:
         """Look after what is there; anew where the limits changed. What a bridge stands on is looked after itself."""
