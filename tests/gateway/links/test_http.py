@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -351,25 +353,41 @@ async def test_fr_23_a_server_that_reads_and_hangs_up_has_read_it_once(era: Era)
 
 async def test_a_connection_that_was_closed_while_unused_is_replaced_and_the_request_read_once() -> None:
     got: list[int] = []
-    connections = 0
+    answered, closed = threading.Event(), threading.Event()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
-        message = await one_request(reader)
-        if message is not None:
-            got.append(message["id"])
-            # It says nothing of closing, and closes: the client's next request may find that out or not.
-            writer.write(http_answer(message, {}))
-        writer.close()
+    def serve(listening: socket.socket) -> None:
+        with listening:
+            while len(got) < 20:
+                connection, _ = listening.accept()
+                with connection, connection.makefile("rb") as file:
+                    length = 0
+                    while (line := file.readline().lower()).strip():
+                        if line.startswith(b"content-length:"):
+                            length = int(line[15:])
+                    message = json.loads(file.read(length))
+                    got.append(message["id"])
+                    # It says nothing of closing, and closes.
+                    connection.sendall(http_answer(message, {}))
+                    answered.wait(10)
+                    answered.clear()
+                    connection.shutdown(socket.SHUT_RDWR)
+                closed.set()
 
-    async with raw_server(serve) as url, HttpPool() as pool:
+    listening = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    serving = threading.Thread(target=serve, args=(listening,))
+    serving.start()
+    async with HttpPool() as pool:
         link = ModernHttpLink(pool, HttpLaunch(url, {}), Hello({}, "2026-07-28"))
-        for number in range(50):
+        for number in range(20):
             assert await ask(link, call("modern", "x", id=number)) == {}
-        assert got == list(range(50))
-        assert connections == 50
+            # The loop is held, so that it can't see the end before the next request goes out.
+            answered.set()
+            assert closed.wait(10)
+            closed.clear()
         await link.aclose()
+    serving.join(10)
+    assert got == list(range(20))
 
 
 async def test_connections_are_used_again_after_json_and_after_streams(serve_http: ServeHttp) -> None:
