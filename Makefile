@@ -7,10 +7,10 @@ export PYTHON
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-verdicts mutation lock clean
+.PHONY: help setup demo test check format bench bench-verdicts conformance-gateway mutation lock clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 27
 
 setup: ## Make .venv with everything for development
 	@tools/setup dev
@@ -42,6 +42,10 @@ bench: ## Measure, against the aims written beside each number (JSON=FILE for a 
 bench-verdicts: ## Judge planted defects: Hotplug's verdict, a tool's own flag, the screen (JSON=FILE, DOC=FILE)
 	@tools/setup dev
 	@PYTHONPATH=src python -m benchmarks.verdicts $(if $(JSON),--json "$(JSON)") $(if $(DOC),--doc "$(DOC)") $(ARGS)
+
+conformance-gateway: ## Run the official MCP suite at our upstream, then behind the gateway (JSON=FILE)
+	@tools/setup dev
+	@PYTHONPATH=src python -m benchmarks.conformance $(if $(JSON),--json "$(JSON)") $(ARGS)
 
 mutation: ## Change what decides, a place at a time, and see whether the tests notice (minutes)
 	@tools/setup dev

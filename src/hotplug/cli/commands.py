@@ -33,6 +33,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("hotplug.cli.runs", "Show and verify the record of a verification"),
     "adjudicate": Command("hotplug.cli.adjudicate", "Decide written-down cases by the verification protocol"),
     "access": Command("hotplug.cli.access", "Say and set which servers and tools a thread gets, and why"),
+    "thread": Command("hotplug.cli.thread", "Open, fork, close and list the gateway's threads"),
+    "log": Command("hotplug.cli.log", "Show the gateway's records of calls"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

@@ -7,20 +7,16 @@ one keeps them: they are what a person needs when a server doesn't start.
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from subprocess import PIPE
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.abc
-import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp_types import jsonrpc_message_adapter
 
 from hotplug.connect.launch import StdioLaunch
+from hotplug.connect.process import ChildProcess, Lines, exit_words
 from hotplug.connect.upstream_log import UpstreamLog
 
 if TYPE_CHECKING:
@@ -28,11 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Child", "child_streams"]
 
-_EXIT_GRACE: Final = 2.0
-_KILL_GRACE: Final = 2.0
 _FLUSH: Final = 0.5
 _TAIL_WAIT: Final = 0.3
-_POLL: Final = 0.01
 _NOISE_LIMIT: Final = 1000
 """Lines of noise between two messages: a server that logs a line a call is bearable for ever, a flood is not."""
 _LINE_LIMIT: Final = 64 * 1024 * 1024
@@ -69,10 +62,7 @@ class Child:
             return self.problem
         if self.exit_code is None:
             return "it closed its standard output" if self.lost else "it is still running"
-        if self.exit_code < 0:
-            with contextlib.suppress(ValueError):
-                return f"it was ended by {signal.Signals(-self.exit_code).name}"
-        return f"it exited with code {self.exit_code}"
+        return exit_words(self.exit_code)
 
 
 @asynccontextmanager
@@ -88,9 +78,7 @@ async def child_streams(
     """
     from mcp.shared.message import SessionMessage
 
-    process = await anyio.open_process(
-        launch.argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=launch.env, cwd=launch.cwd, start_new_session=True
-    )
+    process = await ChildProcess.start(launch.argv, env=launch.env, cwd=launch.cwd)
     # No await before the task group is entered: a cancellation in between would leave the child behind.
     incoming, reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     writing, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
@@ -98,27 +86,11 @@ async def child_streams(
     logged = anyio.Event()
 
     async def read() -> None:
-        assert process.stdout is not None
-        pending: list[bytes] = []
-        size = 0
+        lines = Lines(_LINE_LIMIT)
         noise = 0
-        with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            while True:
-                chunk = await process.stdout.receive()
-                if b"\n" not in chunk:
-                    pending.append(chunk)
-                    size += len(chunk)
-                    if size > _LINE_LIMIT:
-                        child.too_large = _LINE_LIMIT
-                        pending.clear()
-                        child.lose(f"it wrote a line of more than {_LINE_LIMIT // 1024 // 1024} MiB")
-                        break
-                    continue
-                first, *lines = chunk.split(b"\n")
-                lines.insert(0, b"".join((*pending, first)))
-                last = lines.pop()
-                pending, size = ([last], len(last)) if last else ([], 0)
-                for line in lines:
+        with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            while chunk := await process.read():
+                for line in lines.feed(chunk):
                     try:
                         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                     except ValueError:
@@ -133,40 +105,40 @@ async def child_streams(
                 if noise > _NOISE_LIMIT:
                     child.lose(f"it writes to its standard output what is no message: {child.log.first_noise}")
                     break
-        for line in pending:
-            child.log.noise(line)
+                if lines.over:
+                    child.too_large = _LINE_LIMIT
+                    child.lose(f"it wrote a line of more than {_LINE_LIMIT // 1024 // 1024} MiB")
+                    break
+        child.log.noise(lines.rest())
         # The tail of standard error belongs to the error that this end causes.
         with anyio.move_on_after(_TAIL_WAIT):
             await logged.wait()
-        await _exited(process, _TAIL_WAIT)
+        await process.exited(_TAIL_WAIT)
         child.exit_code = process.returncode
         child.lose()
         incoming.close()
         # A child that still writes must not block on a full pipe while it is asked to end.
-        with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-            while True:
-                await process.stdout.receive()
+        while await process.read():
+            pass
 
     async def write() -> None:
-        assert process.stdin is not None
         try:
             async for message in outgoing:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await process.stdin.send(text.encode() + b"\n")
+                process.stdin.write(text.encode() + b"\n")
+                await process.drain()
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             # It reads no more; `read` sees how it ends, and this bounds the case in which it lives on.
-            await _exited(process, _TAIL_WAIT)
+            await process.exited(_TAIL_WAIT)
             child.lose("it closed its standard input" if process.returncode is None else None)
             incoming.close()
         finally:
             flushed.set()
 
     async def keep_log() -> None:
-        assert process.stderr is not None
         try:
-            with contextlib.suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                while True:
-                    child.log.feed(await process.stderr.receive())
+            while chunk := await process.read_error():
+                child.log.feed(chunk)
         finally:
             child.log.finish()
             logged.set()
@@ -184,10 +156,10 @@ async def child_streams(
                     writing.close()
                     with anyio.move_on_after(_FLUSH):
                         await flushed.wait()
-                    await _end(process)
+                    await process.end()
             except BaseException:
                 # A task cancelled natively isn't held by the shield: no time for manners.
-                _signal_group(process, kill=True)
+                process.kill()
                 raise
             finally:
                 child.exit_code = process.returncode
@@ -195,72 +167,4 @@ async def child_streams(
                     stream.close()
                 tasks.cancel_scope.cancel()
     with anyio.CancelScope(shield=True):
-        await _close(process)
-
-
-async def _end(process: anyio.abc.Process) -> None:
-    """Closes its input, waits, then ends the whole group: SIGTERM, and SIGKILL for what is left."""
-    assert process.stdin is not None
-    with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await process.stdin.aclose()
-    await _exited(process, _EXIT_GRACE)
-    # Also after it has exited: what it started and left in its group is ours to end.
-    if not _signal_group(process, kill=False):
-        return
-    with anyio.move_on_after(_KILL_GRACE):
-        while _group_alive(process):  # noqa: ASYNC110 - the group's end raises no event
-            await anyio.sleep(_POLL)
-        return
-    _signal_group(process, kill=True)
-    await _exited(process, _KILL_GRACE)
-
-
-async def _exited(process: anyio.abc.Process, limit: float) -> bool:
-    """Whether it exits within `limit` seconds, seen by its code: `wait()` waits for the pipes too."""
-    with anyio.move_on_after(limit):
-        while process.returncode is None:  # noqa: ASYNC110 - an event comes only with the pipes' end
-            await anyio.sleep(_POLL)
-    return process.returncode is not None
-
-
-def _signal_group(process: anyio.abc.Process, *, kill: bool) -> bool:
-    """Signals its group; whether there was anything left to signal."""
-    if os.name != "posix":
-        if process.returncode is None:
-            process.kill()
-        return process.returncode is None
-    try:
-        os.killpg(process.pid, signal.SIGKILL if kill else signal.SIGTERM)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return process.returncode is None
-    return True
-
-
-def _group_alive(process: anyio.abc.Process) -> bool:
-    if os.name != "posix":
-        return process.returncode is None
-    _ = process.returncode
-    try:
-        os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return process.returncode is None
-    return True
-
-
-async def _close(process: anyio.abc.Process) -> None:
-    """Closes the pipes, also where a survivor outside the group holds their other ends."""
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                await stream.aclose()
-    # asyncio keeps the transport until every pipe ends and warns at collection; nothing public closes it.
-    transport = getattr(getattr(process, "_process", None), "_transport", None)
-    close = getattr(transport, "close", None)
-    if callable(close):
-        with contextlib.suppress(PermissionError):
-            close()
-    await anyio.lowlevel.checkpoint()
+        await process.close()

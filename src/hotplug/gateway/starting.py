@@ -1,0 +1,207 @@
+"""Starts of one upstream: which era is tried, how many at a time, what a failure means for the next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from hotplug.connect.launch import launch_of
+from hotplug.connect.secrets import Secrets
+from hotplug.connect.upstream_log import UpstreamLog
+from hotplug.errors import HotplugError, Unavailable
+from hotplug.gateway.backoff import Backoff
+from hotplug.gateway.clock import Clock
+from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.eramemory import EraMemory
+from hotplug.gateway.link import Era, Link, LinkLost
+from hotplug.gateway.links.handshake import LEGACY_REVISIONS, MODERN_REVISIONS
+from hotplug.gateway.links.refusal import EraRefused
+from hotplug.gateway.message import Object
+from hotplug.gateway.opening import Opener, is_remote
+
+__all__ = ["OtherEra", "StartGate", "Starter", "why"]
+
+AT_ONCE: Final = 4
+
+
+class OtherEra(Exception):
+    """This era can't be had: the other one may be."""
+
+    def __init__(self, reason: str, *, silent: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.silent = silent
+
+
+class StartGate:
+    """Lets starts of one upstream through: one by one until one has worked, then four at once.
+
+    Where many threads want a child each of the same server, the first shows whether it starts at all: while it
+    doesn't, the others are refused by its failure rather than failing each for itself.
+    """
+
+    def __init__(self) -> None:
+        self.proven = False
+        """Whether the last start that ended came up."""
+        self._one = asyncio.Lock()
+        self._several = asyncio.Semaphore(AT_ONCE)
+
+    @asynccontextmanager
+    async def through(self) -> AsyncGenerator[None]:
+        """Wait for the turn, and hold it."""
+        if not self.proven:
+            async with self._one:
+                if not self.proven:
+                    yield
+                    return
+        async with self._several:
+            yield
+
+
+class Starter:
+    """Opens the links of one upstream.
+
+    A failed start is remembered, and every other refused at once, until its pause is over; then the next who asks
+    tries again.
+
+    Args:
+        probe: Seconds for an answer to `server/discover` of a server whose eras aren't known.
+        told: Called when a start failed, or came up after one had failed.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        opener: Opener,
+        memory: EraMemory,
+        *,
+        secrets: Secrets | None,
+        clock: Clock,
+        probe: float,
+        told: Callable[[], None],
+    ) -> None:
+        self.config = config
+        self.memory = memory
+        self.backoff = Backoff(clock)
+        self.failure: str | None = None
+        """Why the last start failed; None where it came up."""
+        self.log: UpstreamLog | None = None
+        """The last lines of the child that was started last."""
+        self._opener = opener
+        self._secrets = secrets
+        self._clock = clock
+        self._probe = probe
+        self._told = told
+        self._gate = StartGate()
+
+    def choose(self, era: Era, tries: list[tuple[Era, OtherEra]], *, shared: bool) -> Era | None:
+        """The era to try next with the server; None where there is nothing left to try."""
+        if not tries:
+            first: Era = "modern" if shared else era
+            known = first in self.memory.speaks or first not in self.memory.lacks
+            return first if known else _other(first)
+        if len(tries) == 1:
+            return _other(tries[0][0])
+        # Silent at the probe, and not of the old era: it is new, and slow.
+        silent = any(native == "modern" and error.silent for native, error in tries)
+        refused = any(native == "legacy" and not error.silent for native, error in tries)
+        return "modern" if len(tries) == 2 and silent and refused else None
+
+    async def start(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
+        """A new link in this era, when its turn has come.
+
+        Args:
+            initialize: See `Opener.open`.
+            last: Whether this is the last try: with all the time there is, and whatever is known of its eras.
+
+        Raises:
+            OtherEra: It doesn't seem to speak this one.
+            Unavailable: It can't be started or reached; or that was so just now.
+        """
+        memory = self.memory
+        async with self._gate.through():
+            if self.failure is not None and (pause := self.backoff.remaining):
+                raise self.unavailable(self.failure, pause)
+            if era in memory.lacks and not last:
+                raise OtherEra(f"it doesn't speak the {era} era", silent=False)
+            began = self._clock.time()
+            link = await self._open(era, initialize, last=last)
+            quick = self._clock.time() - began <= self._probe
+            self._gate.proven = True
+            self.backoff.succeeded()
+            failed, self.failure = self.failure, None
+            await memory.found(era, link.hello, sure=quick or "modern" in memory.speaks)
+        if failed is not None:
+            self._told()
+        return link
+
+    async def _open(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
+        config, memory = self.config, self.memory
+        probing = era == "modern" and era not in memory.speaks and not last
+        limit = min(self._probe, config.start_timeout) if probing else config.start_timeout
+        began = self._clock.time()
+        try:
+            launch = await launch_of(config.target, secrets=self._secrets, name=config.name)
+            self.log = UpstreamLog(config.name, launch.masker())
+            return await self._opener.open(config, launch, era, initialize=initialize, limit=limit, log=self.log)
+        except EraRefused as error:
+            if error.supported and not set(error.supported).intersection(LEGACY_REVISIONS, MODERN_REVISIONS):
+                raise await self.fail(_foreign(error.supported)) from None
+            if era in memory.speaks:
+                # What was remembered is wrong, all of it.
+                await memory.forget()
+            memory.doubt(era)
+            raise OtherEra(error.reason, silent=False) from None
+        except LinkLost as error:
+            # A child may hang or exit at a first request that it doesn't know. A URL where nothing listens, or that
+            # wants a credential, is that in both eras; there only silence at the probe means the old one.
+            silent = self._clock.time() - began >= 0.9 * limit
+            if era in memory.speaks or (is_remote(self.config) and not (probing and silent)):
+                raise await self.fail(error.reason) from None
+            memory.doubt(era)
+            raise OtherEra(error.reason, silent=True) from None
+        except HotplugError as error:
+            raise await self.fail(str(error)) from None
+        except OSError as error:
+            raise await self.fail(error.strerror or type(error).__name__) from None
+
+    async def fail(self, reason: str) -> Unavailable:
+        """It didn't come up: remembered until its pause is over; gives what to raise."""
+        self.failure = reason
+        self._gate.proven = False
+        pause = self.backoff.failed()
+        await self.memory.forget()
+        self._told()
+        return self.unavailable(reason, pause)
+
+    def unavailable(self, reason: str, pause: float) -> Unavailable:
+        """What to raise, with the seconds until another try."""
+        return Unavailable(
+            f"{self.config.name} can't be {'reached' if is_remote(self.config) else 'started'}: {reason}",
+            details={"server": self.config.name, "retryAfterMs": round(pause * 1000)},
+        )
+
+    def forget(self) -> None:
+        """Start over: its entry was changed."""
+        self.backoff.forget()
+        self.failure = None
+        self._gate = StartGate()
+
+
+def _other(era: Era) -> Era:
+    return "legacy" if era == "modern" else "modern"
+
+
+def why(tries: list[tuple[Era, OtherEra]]) -> str:
+    """One reason of several: what it answered says more than that it was silent, the old era's more than a probe's."""
+    answered = [error.reason for _, error in tries if not error.silent]
+    old = [error.reason for native, error in tries if native == "legacy"]
+    return (old or answered or [error.reason for _, error in tries])[-1]
+
+
+def _foreign(versions: Iterable[str]) -> str:
+    named = ", ".join(versions)
+    known = ", ".join((*LEGACY_REVISIONS, *MODERN_REVISIONS))
+    return f"it speaks only protocol revisions that aren't known here: {named} (known are {known})"

@@ -1,0 +1,8 @@
+"""Reads nothing and says nothing."""
+
+import time
+
+from wire import Server
+
+Server()
+time.sleep(600)
