@@ -51,7 +51,7 @@ def _server(one: Examined) -> Iterator[str]:
         yield f"{head}: disabled in its file"
         return
     if one.error is not None:
-        yield from textwrap.wrap(f"{head}: {one.error.message}", _WIDTH, subsequent_indent="    ")
+        yield from _wrapped(f"{head}: {one.error.message}", "", "    ")
         for name, value in particulars(one.error).items():
             yield from _particular(name, value)
         yield from _fixes(one)
@@ -68,7 +68,7 @@ def _server(one: Examined) -> Iterator[str]:
             if spoke.projection.unset:
                 yield f"      its launch doesn't set {', '.join(spoke.projection.unset)}"
         if spoke.reason:
-            yield from textwrap.wrap(spoke.reason, _WIDTH, initial_indent="      ", subsequent_indent="      ")
+            yield from _wrapped(spoke.reason, "      ", "      ")
     if not looked.profiles:
         yield "    no profile: raw tools only"
     if looked.problem:
@@ -76,18 +76,30 @@ def _server(one: Examined) -> Iterator[str]:
     for name, reason in list(looked.unusable.items())[:SHOWN]:
         yield f"    ✗ {name} {reason}"
     for cause in one.causes:
-        yield from textwrap.wrap(f"✗ {cause.message}", _WIDTH, initial_indent="    ", subsequent_indent="      ")
+        yield from _wrapped(f"✗ {cause.message}")
     yield from _fixes(one)
     for gets in one.gets:
         count = f"all {gets.of} tools" if gets.tools == gets.of else f"{gets.tools or 'none'} of {gets.of} tools"
         reason = f": {gets.reason}" if gets.reason else ""
         words = f"{', '.join(gets.threads)}: {count}{reason}"
-        yield from textwrap.wrap(words, _WIDTH, initial_indent="    ", subsequent_indent="      ")
+        yield from _wrapped(words)
 
 
 def _fixes(one: Examined) -> Iterator[str]:
     for fix in dict.fromkeys(cause.fix for cause in one.causes):
-        yield from textwrap.wrap(f"fix: {fix}", _WIDTH, initial_indent="    ", subsequent_indent="      ")
+        yield from _wrapped(f"fix: {fix}")
+
+
+def _wrapped(text: str, first: str = "    ", other: str = "      ") -> list[str]:
+    """Paths, URLs and commands stay whole, to be copied."""
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=other,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _particular(name: str, value: Any) -> Iterator[str]:

@@ -376,13 +376,16 @@ def _imported(
     off = theirs.get("disabled") is True or theirs.get("enabled") is False
     secrets: list[FoundSecret] = []
 
+    unfilled: list[str] = []
+
     def filled(text: str, where: str) -> str:
         nonlocal off
         try:
             return filling.text(text)
         except _Unfilled as error:
             off = True
-            notes.append(f"{where} holds {error}, which can't be filled in: write it, and take disabled away")
+            unfilled.append(f"{where} holds {error}, which isn't known here")
+            notes.append(f"{unfilled[-1]}: write it, and take disabled away")
             return text
 
     for key in ("command", "url", "cwd"):
@@ -411,6 +414,8 @@ def _imported(
     try:
         read_server(ours, taken, path=Path("hotplug.toml"), notice=_unheard)
     except ConfigError as error:
+        if unfilled:
+            return LeftOut(name, source, unfilled[0])
         return LeftOut(name, source, error.message.partition(f"server {ours!r}: ")[2] or error.message)
     if argv_holds_secret(_argv(taken)):
         notes.append("its arguments hold what looks like a secret, and stay in plain: most servers take it from env")
