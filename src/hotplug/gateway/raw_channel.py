@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol, cast
 from hotplug.connect import Reply
 from hotplug.connect.mcp_channel import reply_of
 from hotplug.connect.results import RawResult, RpcError
-from hotplug.connect.version import own_version
 from hotplug.errors import (
     ConnectError,
     Disconnected,
@@ -25,16 +24,18 @@ from hotplug.errors import (
     Unavailable,
     Unsupported,
 )
+from hotplug.gateway.bridge.headers import mirrored, routing
 from hotplug.gateway.catalog import Catalog
-from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.link import Answer, Era, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.links.handshake import own_meta
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, loads
+from hotplug.gateway.upstream import LinkKey, Upstream
 from hotplug.serve import current_call
 
-__all__ = ["Conversation", "LinkConversation", "RawChannel", "raw_result_of"]
+__all__ = ["Conversation", "LinkConversation", "RawChannel", "conversation_with", "raw_result_of"]
 
-_PROTOCOL: Final = "io.modelcontextprotocol/protocolVersion"
-_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
-_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_TIMEOUT: Final = 60.0
+"""Seconds for a request of which nothing else says how long it may take."""
 
 
 class Conversation(Protocol):
@@ -187,7 +188,7 @@ class LinkConversation:
         *,
         instance: Callable[[Link], str],
         mask: Callable[[str], str] = str,
-        timeout: float | None = 60.0,
+        timeout: float | None = _TIMEOUT,
     ) -> None:
         self._name = name
         self._reach = reach
@@ -285,9 +286,11 @@ class LinkConversation:
         headers: dict[str, str] = {}
         if link.era == "modern":
             meta = cast("Mapping[str, Any]", params.get("_meta") or {})
-            params = {**params, "_meta": {**meta, **_envelope(link.hello.protocol)}}
-            headers = self._headers(link.hello.protocol, method, params)
-        request = Message.request(next(self._ids), method, params)
+            params = {**params, "_meta": {**meta, **own_meta()}}
+            headers = mirrored(self._schemas.get(str(params.get("name"))), params.get("arguments"))
+        request = Message.request(f"hotplug-call-{next(self._ids)}", method, params)
+        if link.era == "modern":
+            headers |= routing(request)
         outgoing = Outgoing(request, headers, scope=f"hotplug:{self._name}")
         async with link.exchange(outgoing) as answer:
             if answer.message is not None:
@@ -311,27 +314,6 @@ class LinkConversation:
                 await link.send(Message.error_of(asked, METHOD_NOT_FOUND, "nobody here can answer that"), scope=scope)
         raise LinkLost("the stream ended without an answer", sent=True)
 
-    def _headers(self, protocol: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        headers = {"mcp-method": method, "mcp-protocol-version": protocol}
-        name = params.get("name")
-        if not isinstance(name, str):
-            return headers
-        schema = self._schemas.get(name)
-        if name.isascii() and name.isprintable() and name == name.strip() and "x-mcp-header" not in str(schema):
-            return {**headers, "mcp-name": name}
-        # Rare, and worth no import at start: names beyond ASCII, and arguments that go as headers too.
-        from mcp.shared.inbound import encode_header_value, mcp_param_headers, x_mcp_header_map
-
-        headers["mcp-name"] = encode_header_value(name)
-        if isinstance(schema, dict):
-            headers |= {
-                key.lower(): value
-                for key, value in mcp_param_headers(
-                    x_mcp_header_map(cast("dict[str, Any]", schema)), dict(params.get("arguments") or {})
-                ).items()
-            }
-        return headers
-
     def _refused(self, answer: Answer, method: str) -> HotplugError:
         status = answer.status
         words = f"{self._name} answered {method} with HTTP {status}"
@@ -354,9 +336,26 @@ class LinkConversation:
                 return Internal(words, details={"status": status, "state": "unknown"})
 
 
-def _envelope(protocol: str) -> dict[str, Any]:
-    """What every request of the modern era says of its sender."""
-    return {_PROTOCOL: protocol, _CLIENT: {"name": "hotplug", "version": own_version()}, _CAPABILITIES: {}}
+def conversation_with(upstream: Upstream, *, era: Era = "modern", mask: Callable[[str], str] = str) -> LinkConversation:
+    """The gateway's own conversation with one of the pool's upstreams.
+
+    Args:
+        era: In which it is spoken to; the pool puts a bridge between where it speaks only the other one.
+        mask: Takes the server's secrets out of a text.
+    """
+
+    def reach(thread: str) -> Awaitable[Link]:
+        return upstream.link(era, LinkKey(thread))
+
+    limit = upstream.config.call_timeout
+    return LinkConversation(
+        upstream.name,
+        reach,
+        upstream.catalog,
+        instance=upstream.instance_of,
+        mask=mask,
+        timeout=_TIMEOUT if limit is None else limit,
+    )
 
 
 def _extensions_of(link: Link) -> Mapping[str, Any]:

@@ -10,10 +10,10 @@ from mcp import Client
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
 
 from hotplug.gateway.bridge import for_legacy_client
+from hotplug.gateway.message import Message
 from hotplug.testing.everything.server import everything_server
 
 from .wire import exchanged, front, handshake, linked, plain
-from hotplug.gateway.message import Message
 
 pytestmark = pytest.mark.anyio
 
