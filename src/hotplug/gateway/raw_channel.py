@@ -35,7 +35,7 @@ from hotplug.serve import current_call
 __all__ = ["Conversation", "LinkConversation", "RawChannel", "conversation_with", "raw_result_of"]
 
 _TIMEOUT: Final = 60.0
-"""Seconds for a request of which nothing else says how long it may take."""
+"""Seconds that a projection waits for one tool, where nothing says how long that may take."""
 
 
 class Conversation(Protocol):
@@ -93,7 +93,7 @@ class Conversation(Protocol):
 
         Args:
             thread: For whom, where each thread has a process of its own.
-            timeout: Seconds; None for the conversation's own limit.
+            timeout: Seconds; None for no limit: what is silent for too long, the pool finds out.
 
         Raises:
             Disconnected, Timeout: `details["state"]` is `not_sent`, or `unknown` where it may have been done.
@@ -116,10 +116,15 @@ def raw_result_of(answer: Message) -> RawResult:
 
 
 class RawChannel:
-    """A conversation as the channel of a projection, for whichever thread's call runs at the moment."""
+    """A conversation as the channel of a projection, for whichever thread's call runs at the moment.
 
-    def __init__(self, conversation: Conversation) -> None:
+    Args:
+        timeout: Seconds for a call that says nothing of it.
+    """
+
+    def __init__(self, conversation: Conversation, *, timeout: float = _TIMEOUT) -> None:
         self.conversation = conversation
+        self._timeout = timeout
 
     @property
     def target(self) -> str:
@@ -147,7 +152,8 @@ class RawChannel:
         params: dict[str, Any] = {"name": tool, "arguments": dict(arguments)}
         if meta:
             params["_meta"] = dict(meta)
-        answer = await self.conversation.request("tools/call", params, thread=_thread(), timeout=timeout)
+        limit = self._timeout if timeout is None else timeout
+        answer = await self.conversation.request("tools/call", params, thread=_thread(), timeout=limit)
         result = raw_result_of(answer)
         if result.input_required:
             # It wants to ask a person. A projection has nobody to ask, and the question is no outcome.
@@ -177,7 +183,6 @@ class LinkConversation:
         catalog: Gives all that a link's server offers, as the pool keeps it.
         instance: The id of the process or session behind a link; new when it is replaced.
         mask: Takes the server's secrets out of a text.
-        timeout: Seconds for one request that says nothing of it; None: no limit.
     """
 
     def __init__(
@@ -188,14 +193,12 @@ class LinkConversation:
         *,
         instance: Callable[[Link], str],
         mask: Callable[[str], str] = str,
-        timeout: float | None = _TIMEOUT,
     ) -> None:
         self._name = name
         self._reach = reach
         self._catalog = catalog
         self._instance = instance
         self._mask = mask
-        self._timeout = timeout
         self._ids = itertools.count(1)
         self._extensions: Mapping[str, Any] = {}
         self._schemas: Mapping[str, Any] = {}
@@ -242,9 +245,8 @@ class LinkConversation:
         thread: str = "",
         timeout: float | None = None,  # noqa: ASYNC109 - as the protocol's
     ) -> Message:
-        limit = self._timeout if timeout is None else timeout
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(timeout):
                 try:
                     return await self._sent(await self._usable(thread), method, params)
                 except LinkLost as error:
@@ -261,7 +263,7 @@ class LinkConversation:
             ) from None
         except TimeoutError:
             raise Timeout(
-                f"{self._name} gave no answer to {method} within {limit:g} s", details={"state": "unknown"}
+                f"{self._name} gave no answer to {method} within {timeout or 0:g} s", details={"state": "unknown"}
             ) from None
 
     async def _usable(self, thread: str) -> Link:
@@ -347,15 +349,7 @@ def conversation_with(upstream: Upstream, *, era: Era = "modern", mask: Callable
     def reach(thread: str) -> Awaitable[Link]:
         return upstream.link(era, LinkKey(thread))
 
-    limit = upstream.config.call_timeout
-    return LinkConversation(
-        upstream.name,
-        reach,
-        upstream.catalog,
-        instance=upstream.instance_of,
-        mask=mask,
-        timeout=_TIMEOUT if limit is None else limit,
-    )
+    return LinkConversation(upstream.name, reach, upstream.catalog, instance=upstream.instance_of, mask=mask)
 
 
 def _extensions_of(link: Link) -> Mapping[str, Any]:
