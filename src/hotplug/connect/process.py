@@ -106,7 +106,8 @@ class ChildProcess:
 
     async def close(self) -> None:
         """Closes the pipes, also where a survivor outside the group holds their other ends."""
-        with contextlib.suppress(OSError, RuntimeError):
+        # One that is closed already has let go of its loop, and then says so with an AttributeError.
+        with contextlib.suppress(OSError, RuntimeError, AttributeError):
             self.stdin.transport.abort()
         # asyncio keeps the transport until every pipe ends and warns at collection; nothing public closes it.
         transport: Any = getattr(self._process, "_transport", None)

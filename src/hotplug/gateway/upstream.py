@@ -143,6 +143,7 @@ class Upstream:
         self._patience = patience
         self._instance = token_hex(8)
         self._slots: dict[_SlotId, _Slot] = {}
+        self._held: dict[Link, _Slot] = {}
         self._wanted: dict[tuple[Era, LinkKey], asyncio.Task[PooledLink]] = {}
         self._starts = Tasks()
         self._work = Tasks()
@@ -160,6 +161,7 @@ class Upstream:
         self._told: list[Callable[[], None]] = []
         self._telling: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
+        self._looking = asyncio.Lock()
         self._gone: str | None = None
 
     @property
@@ -234,9 +236,10 @@ class Upstream:
         """
         memory = self._starter.memory
         await memory.load()
-        if era not in memory.speaks and era not in memory.lacks:
-            await self.link(era, _NOBODY)
-            await self.release(_NOBODY)
+        async with self._looking:
+            if era not in memory.speaks and era not in memory.lacks:
+                await self.link(era, _NOBODY)
+                await self.release(_NOBODY)
         return memory.hellos.get(era) if era in memory.speaks else None
 
     async def catalog(self, link: Link) -> Catalog:
@@ -245,7 +248,7 @@ class Upstream:
         Raises:
             LinkLost: The link has ended: ask for another. `sent` is False, since reading may be repeated.
         """
-        slot = self._slot_of(link)
+        slot = self._held.get(link)
         if slot is None or slot.pooled is None or slot.shelf is None:
             raise LinkLost(link.lost or "it is no link of this server any more", sent=False)
         try:
@@ -267,7 +270,7 @@ class Upstream:
 
     def stale(self, link: Link) -> None:
         """Read everything again before its next use."""
-        slot = self._slot_of(link)
+        slot = self._held.get(link)
         if slot is not None and slot.shelf is not None:
             slot.shelf.stale()
 
@@ -344,9 +347,6 @@ class Upstream:
 
     def _bridge_id(self, era: Era, key: LinkKey) -> _SlotId:
         return _SlotId(f"bridged {era}", key.thread, "" if era == "modern" else _session(key))
-
-    def _slot_of(self, link: Link) -> _Slot | None:
-        return next((slot for slot in self._slots.values() if slot.pooled is link), None)
 
     async def _patiently(self, task: asyncio.Task[PooledLink]) -> PooledLink:
         limit = self.config.start_timeout
@@ -450,7 +450,7 @@ class Upstream:
         """What is told of the link under a bridge."""
         if what == "lost":
             pooled.end(native.lost)
-        elif (slot := self._slot_of(pooled)) is not None and slot.shelf is not None:
+        elif (slot := self._held.get(pooled)) is not None and slot.shelf is not None:
             slot.shelf.stale()
 
     # --- while it is up, and after
@@ -465,6 +465,7 @@ class Upstream:
             suspected=lambda _: slot.watch.suspect() if slot.watch is not None else None,
         )
         slot.pooled = pooled
+        self._held[pooled] = slot
         slot.backoff.succeeded()
         slot.shelf = Shelf(
             pooled,
@@ -486,6 +487,7 @@ class Upstream:
         if slot.watch is not None:
             slot.watch.end()
         slot.watch = slot.pooled = None
+        self._held.pop(pooled, None)
         shelf, slot.shelf = slot.shelf, None
         if slot.id.session.startswith("bridge "):
             self._slots.pop(slot.id, None)
@@ -505,6 +507,10 @@ class Upstream:
             if slot.pooled is not None:
                 slot.pooled.end(reason)
         await asyncio.gather(*(slot.starting for slot in slots if slot.starting is not None), return_exceptions=True)
+        for slot in slots:
+            # A start that was through before it could be cancelled.
+            if slot.pooled is not None:
+                slot.pooled.end(reason)
         await asyncio.gather(*(slot.closing for slot in slots if slot.closing is not None), return_exceptions=True)
 
     async def _end_all(self, reason: str) -> None:
@@ -538,7 +544,11 @@ class Upstream:
     def _tell_now(self) -> None:
         self._telling = None
         for told in tuple(self._told):
-            told()
+            try:
+                told()
+            except Exception:
+                # One listener's fault is not the others'.
+                _logger.exception("a listener to changes of %s failed", self.name)
 
     def __repr__(self) -> str:
         return f"<Upstream {self.name}: {self.state.kind}>"

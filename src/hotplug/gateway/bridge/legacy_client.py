@@ -288,6 +288,7 @@ class _Call:
         self._request = outgoing.message
         self._stop = stop
         self._below: Any = None
+        self._asked: list[asyncio.Future[Message]] = []
         self._visits: list[str] = []
         self._rounds = 0
         self._pause = _FIRST_PAUSE
@@ -298,6 +299,9 @@ class _Call:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for question in self._asked:
+            question.cancel()
+        self._asked = []
         below, self._below = self._below, None
         if below is not None:
             await below.__aexit__(kind, error, trace)
@@ -356,13 +360,10 @@ class _Call:
                     yield Frame(questions)
                     return
                 answers = {name: self._bridge.ask(question) for name, question in questions.items()}
-                try:
-                    for question in questions.values():
-                        yield Frame(question)
-                    retry = await self._retry(final, answers)
-                finally:
-                    for waiting in answers.values():
-                        waiting.cancel()
+                self._asked = list(answers.values())
+                for question in questions.values():
+                    yield Frame(question)
+                retry = await self._retry(final, answers)
                 if retry.is_answer:
                     yield Frame(retry)
                     return

@@ -6,11 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final
+from typing import Any
 
 from msgspec import Raw
 
+from hotplug.connect.version import own_version
 from hotplug.gateway.bridge.parked import Parked, Unknown
+from hotplug.gateway.bridge.polling import whole_exchange
 from hotplug.gateway.bridge.running import Running, Visit
 from hotplug.gateway.bridge.session import Session
 from hotplug.gateway.bridge.stopping import Stop, Stopped
@@ -48,8 +50,6 @@ from hotplug.gateway.message import (
 )
 
 __all__ = ["ModernClientLink", "bridged"]
-
-_US: Final = {"name": "hotplug", "version": "0"}
 
 
 async def bridged(
@@ -216,7 +216,7 @@ class ModernClientLink:
         request = outgoing.message
         async with AsyncExitStack() as stack:
             try:
-                answer = await stop.wait(stack.enter_async_context(session.link.exchange(_downward(outgoing))))
+                answer = await stop.wait(stack.enter_async_context(whole_exchange(session.link, _downward(outgoing))))
             except Stopped:
                 answer = Answer(frames=_nothing())
             if answer.message is not None:
@@ -380,7 +380,9 @@ class ModernClientLink:
         params: Object = {
             "protocolVersion": Raw(dumps(HANDSHAKES[-1])),
             "capabilities": Raw(dumps(capabilities)),
-            "clientInfo": info if info is not None and split(info) else Raw(dumps(_US)),
+            "clientInfo": info
+            if info is not None and split(info)
+            else Raw(dumps({"name": "hotplug", "version": own_version()})),
         }
         link = await self._open_legacy(params)
         self._learn(link.hello)

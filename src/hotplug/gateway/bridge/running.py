@@ -8,6 +8,7 @@ from typing import Final
 
 from msgspec import Raw
 
+from hotplug.gateway.bridge.polling import whole_exchange
 from hotplug.gateway.bridge.session import Session
 from hotplug.gateway.bridge.stopping import Stop
 from hotplug.gateway.bridge.words import items, modern_note, refusal
@@ -173,7 +174,7 @@ class Running:
 
     async def _run(self) -> None:
         try:
-            async with self.session.link.exchange(self._outgoing) as answer:
+            async with whole_exchange(self.session.link, self._outgoing) as answer:
                 if answer.frames is None:
                     await self._items.put(answer.message or answer)
                 else:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Final, Protocol
 
 from hotplug.gateway.bridge.notices import Notices
+from hotplug.gateway.bridge.polling import whole_exchange
 from hotplug.gateway.bridge.words import LEVELS, change_notice, refusal
 from hotplug.gateway.link import Link, LinkLost, Outgoing
 from hotplug.gateway.message import INTERNAL_ERROR, Message, Object, split
@@ -198,7 +199,7 @@ class Session:
 
     async def _request(self, method: str, params: dict[str, Any]) -> Message | None:
         request = Outgoing(Message.request(f"bridge-{next(_ids)}", method, params))
-        async with self.link.exchange(request) as answer:
+        async with whole_exchange(self.link, request) as answer:
             if answer.frames is None:
                 return answer.message
             async for frame in answer.frames:

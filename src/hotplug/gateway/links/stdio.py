@@ -258,9 +258,10 @@ class StdioLink:
 
     def leave(self, ticket: Ticket, flow: Flow, *, answered: bool) -> None:
         """An exchange's reader has gone; the server is told where its answer hasn't come."""
-        if not (answered or ticket.cancelled) and ticket in self._flying and self._greeted and self.lost is None:
-            self._cancel(ticket)
-        self._drop(ticket)
+        if not answered and ticket in self._flying:
+            if not ticket.cancelled and self._greeted and self.lost is None:
+                self._cancel(ticket)
+            self._drop(ticket)
         flow.leave()
 
     def _cancel(self, ticket: Ticket) -> None:
