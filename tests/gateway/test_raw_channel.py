@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,17 @@ async def test_a_server_that_cannot_be_started_is_unavailable_with_the_cause(tmp
         conversation = conversation_with(pool.upstreams["gone"])
         with pytest.raises(Unavailable, match="no-such-program"):
             await conversation.edition()
+
+
+async def test_what_the_server_was_started_with_stands_in_no_text(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain")
+    target = child.config.target
+    assert isinstance(target, CommandTarget)
+    config = replace(child.config, target=replace(target, env={"CALDAV_PASSWORD": "hunter2-and-more"}))
+    async with Pool({"plain": config}) as pool:
+        conversation = conversation_with(pool.upstreams["plain"])
+        await conversation.edition()
+        assert conversation.mask("refused hunter2-and-more") == "refused [secret]"
 
 
 @pytest.mark.parametrize("era", ERAS)

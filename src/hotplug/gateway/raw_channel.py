@@ -338,18 +338,17 @@ class LinkConversation:
                 return Internal(words, details={"status": status, "state": "unknown"})
 
 
-def conversation_with(upstream: Upstream, *, era: Era = "modern", mask: Callable[[str], str] = str) -> LinkConversation:
+def conversation_with(upstream: Upstream, *, era: Era = "modern") -> LinkConversation:
     """The gateway's own conversation with one of the pool's upstreams.
 
     Args:
         era: In which it is spoken to; the pool puts a bridge between where it speaks only the other one.
-        mask: Takes the server's secrets out of a text.
     """
 
     def reach(thread: str) -> Awaitable[Link]:
         return upstream.link(era, LinkKey(thread))
 
-    return LinkConversation(upstream.name, reach, upstream.catalog, instance=upstream.instance_of, mask=mask)
+    return LinkConversation(upstream.name, reach, upstream.catalog, instance=upstream.instance_of, mask=upstream.mask)
 
 
 def _extensions_of(link: Link) -> Mapping[str, Any]:
