@@ -70,23 +70,31 @@ class Running:
         self._withdrawn: set[bytes] = set()
         self._asked = 0
         self._parked = False
+        self._answered = False
         self._over = False
+        self._offered: dict[bytes, Message] = {}
         session.used += 1
         session.askers[self] = None
         for question in session.held():
-            self._items.put_nowait(question)
+            self.offer(question)
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(lambda _: over(self))
 
+    @property
+    def asking(self) -> bool:
+        return bool(self.questions or self._offered)
+
     def offer(self, question: Message) -> bool:
-        if self._over or self._items.full():
+        if self._over or self._answered or self._items.full():
             return False
+        self._offered[question.id or b"null"] = question
         self._items.put_nowait(question)
         return True
 
     def expire(self) -> None:
         self._task.cancel()
         self._release()
+        self._hand_back()
 
     async def aclose(self) -> None:
         """End it; where it wasn't answered yet it is cancelled at the server."""
@@ -125,6 +133,7 @@ class Running:
                     raise item
                 case Message() if item.is_answer:
                     self.questions.clear()
+                    self._hand_back()
                     yield item
                     return
                 case Message() if item.kind == "request":
@@ -152,6 +161,7 @@ class Running:
         for name, question in tuple(self.questions.items()):
             if name in answers:
                 del self.questions[name]
+                self._offered.pop(question.id or b"null", None)
                 answer = Message.result_of(question.id or b"null", answers[name])
                 await self.session.link.send(answer, scope=self._outgoing.scope)
 
@@ -162,6 +172,7 @@ class Running:
         if question.method == "ping" or refusal(question, self.session.can) is not None:
             await self.session.refuse(question)
         elif not self.questions and not self._room():
+            self._offered.pop(id_, None)
             await self.session.refuse(question, "too many calls wait for input")
         else:
             self._asked += 1
@@ -197,6 +208,7 @@ class Running:
     async def _came(self, message: Message) -> None:
         if self.session.notice(message):
             return
+        self._answered = message.is_answer
         if message.method == "notifications/cancelled":
             self._withdraw(bytes(message.params.get("requestId", b"null")))
             return
@@ -207,9 +219,18 @@ class Running:
 
     def _withdraw(self, id_: bytes) -> None:
         self._withdrawn.add(id_)
+        self._offered.pop(id_, None)
         for name, question in tuple(self.questions.items()):
             if question.id == id_:
                 del self.questions[name]
+
+    def _hand_back(self) -> None:
+        """What others asked and this call didn't put to the client is asked in another."""
+        questions = list(self._offered.values())
+        self._offered.clear()
+        for question in questions:
+            if question.id not in self._withdrawn:
+                self.session.again(question)
 
     def _release(self) -> None:
         if not self._over:

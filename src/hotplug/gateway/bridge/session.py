@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Protocol
@@ -23,6 +24,11 @@ _ids: Final = count(1)
 
 class Asker(Protocol):
     """A call that a question of the server's can be asked in."""
+
+    @property
+    def asking(self) -> bool:
+        """Whether it has questions already."""
+        ...
 
     def offer(self, question: Message) -> bool:
         """Take a question that came outside of any call; False where it can't be asked here any more."""
@@ -47,7 +53,7 @@ class Session:
     """A legacy link, and what has to be kept for it.
 
     What the server sends outside of calls is read all the time: its pings are answered, its notices go to whoever
-    listens. A question of the server's that names no call goes to the call that began last: all of them are of one
+    listens. A question of the server's that names no call goes to the newest call without one: all calls are of one
     owner with the same abilities, and a legacy client wouldn't know more. `roots/list`, which servers ask as soon as
     they are initialized, waits for the next call.
 
@@ -143,7 +149,13 @@ class Session:
             found = refusal(question, self.can)
             code, words = found or (INTERNAL_ERROR, why or f"the client can't be asked for {question.method} now")
             answer = Message.error_of(question.id, code, words)
-        await self.link.send(answer)
+        # A server that is gone is noticed by those who wait for it.
+        with suppress(LinkLost):
+            await self.link.send(answer)
+
+    def again(self, question: Message) -> None:
+        """Ask a question in another call."""
+        self._start(self._asked(question))
 
     def held(self) -> list[Message]:
         """The server's questions that waited for a call, for one that begins."""
@@ -179,7 +191,10 @@ class Session:
 
     async def _asked(self, question: Message) -> None:
         if question.method != "ping" and refusal(question, self.can) is None:
-            for asker in reversed(self.askers):
+            # One that asks nothing yet first: the client is there, and doesn't think about something else.
+            newest_first = list(reversed(self.askers))
+            newest_first.sort(key=lambda asker: asker.asking)
+            for asker in newest_first:
                 if asker.offer(question):
                     return
             if question.method == "roots/list" and len(self._held) < _MOST_HELD:
