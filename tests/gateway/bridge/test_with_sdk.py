@@ -42,7 +42,7 @@ async def legacy(server: Any, **options: Any) -> AsyncGenerator[Client]:
 async def modern(server: Any, **options: Any) -> AsyncGenerator[Client]:
     """A modern client before a legacy server."""
     async with sessions(server) as below:
-        bridge = await for_modern_client(below.open, b"secret")
+        bridge = await for_modern_client(below.open, b"secret", wait=2.0)
         try:
             async with front(bridge) as transport, Client(transport, mode="2026-07-28", **options) as client:
                 with anyio.fail_after(10):

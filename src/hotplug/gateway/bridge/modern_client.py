@@ -205,8 +205,9 @@ class ModernClientLink:
                         yield Answer(message=Message.result_of(outgoing.message.id or b"null", self.hello.result))
                         return
                     await session.log_from(_level(outgoing.message))
-                    interactive = outgoing.message.method in INPUT_METHODS and bool(session.can)
-                    carry = self._interactively if interactive else self._directly
+                    heard = {"progressToken", LOG_LEVEL} & meta.keys()
+                    outlives = outgoing.message.method in INPUT_METHODS and (session.can or heard)
+                    carry = self._interactively if outlives else self._directly
                     async with carry(session, outgoing, stop) as answer:
                         given = True
                         yield answer
@@ -220,6 +221,8 @@ class ModernClientLink:
     async def _directly(self, session: Session, outgoing: Outgoing, stop: Stop) -> AsyncGenerator[Answer, None]:
         request = outgoing.message
         async with AsyncExitStack() as stack:
+            session.plain += 1
+            stack.callback(session.done)
             try:
                 answer = await stop.wait(stack.enter_async_context(whole_exchange(session.link, _downward(outgoing))))
             except Stopped:

@@ -84,6 +84,14 @@ class Running:
     def asking(self) -> bool:
         return bool(self.questions or self._offered)
 
+    @property
+    def token(self) -> Raw | None:
+        return self._token
+
+    def tell(self, note: Message) -> None:
+        if not self._answered and not self._items.full():
+            self._items.put_nowait(note)
+
     def offer(self, question: Message) -> bool:
         if self._over or self._answered or self._items.full():
             return False

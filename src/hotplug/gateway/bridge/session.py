@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Protocol
 
+from msgspec import Raw
+
 from hotplug.gateway.bridge.notices import Notices
 from hotplug.gateway.bridge.polling import whole_exchange
 from hotplug.gateway.bridge.words import LEVELS, change_notice, refusal
@@ -28,6 +30,15 @@ class Asker(Protocol):
     @property
     def asking(self) -> bool:
         """Whether it has questions already."""
+        ...
+
+    @property
+    def token(self) -> Raw | None:
+        """That it goes by at the server, for progress."""
+        ...
+
+    def tell(self, note: Message) -> None:
+        """Take progress or a log message that came outside of any call."""
         ...
 
     def offer(self, question: Message) -> bool:
@@ -66,6 +77,7 @@ class Session:
         self.link = link
         self.can = can
         self.used = 0
+        self.plain = 0
         self.askers: dict[Asker, None] = {}
         self.listeners: dict[Listener, None] = {}
         self._told = told
@@ -153,6 +165,10 @@ class Session:
         with suppress(LinkLost):
             await self.link.send(answer)
 
+    def done(self) -> None:
+        """One call less is under way that isn't among `askers`."""
+        self.plain -= 1
+
     def again(self, question: Message) -> None:
         """Ask a question in another call."""
         self._start(self._asked(question))
@@ -186,8 +202,19 @@ class Session:
                     continue
                 if message.kind == "request":
                     await self._asked(message)
+                else:
+                    self._stray(message)
         except LinkLost as lost:
             self._end(lost)
+
+    def _stray(self, note: Message) -> None:
+        """Many servers send progress and logs beside the call that they belong to; no log is given to a guess."""
+        if note.method == "notifications/progress":
+            calls = [call for call in self.askers if call.token == note.params.get("progressToken")]
+        else:
+            calls = list(self.askers) if note.method == "notifications/message" and not self.plain else []
+        if len(calls) == 1:
+            calls[0].tell(note)
 
     async def _asked(self, question: Message) -> None:
         if question.method != "ping" and refusal(question, self.can) is None:
