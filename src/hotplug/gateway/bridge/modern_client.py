@@ -197,9 +197,11 @@ class ModernClientLink:
         meta = outgoing.message.meta
         capabilities = capabilities_for_handshake(meta.get(CAPABILITIES))
         given = False
+        link: Link | None = None
         for attempt in (1, 2):
             try:
                 async with self._using(capabilities, meta.get(CLIENT_INFO)) as session:
+                    link = session.link
                     if outgoing.message.method == "server/discover":
                         given = True
                         yield Answer(message=Message.result_of(outgoing.message.id or b"null", self.hello.result))
@@ -213,8 +215,8 @@ class ModernClientLink:
                         yield answer
                         return
             except LinkLost as lost:
-                # Only where the session was over before the server could read anything.
-                if given or lost.sent or attempt == 2 or self._closed:
+                # Only where there was a session, and it was over before the server could read anything.
+                if given or lost.sent or attempt == 2 or link is None or link.lost is None:
                     raise
 
     @asynccontextmanager

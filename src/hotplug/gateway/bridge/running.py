@@ -154,7 +154,7 @@ class Running:
             if self.questions and self._items.empty():
                 # What it asks in the same breath is asked together.
                 await asyncio.sleep(0)
-                if self._items.empty():
+                if self.questions and self._items.empty():
                     self._parked = True
                     return
             item = await stop.wait(self._items.get())
@@ -167,11 +167,16 @@ class Running:
         """
         self._parked = False
         for name, question in tuple(self.questions.items()):
-            if name in answers:
-                del self.questions[name]
-                self._offered.pop(question.id or b"null", None)
-                answer = Message.result_of(question.id or b"null", answers[name])
+            if name not in answers:
+                continue
+            del self.questions[name]
+            self._offered.pop(question.id or b"null", None)
+            answer = Message.result_of(question.id or b"null", answers[name])
+            try:
                 await self.session.link.send(answer, scope=self._outgoing.scope)
+            except LinkLost as lost:
+                # The answer may not have been sent; the call was.
+                raise LinkLost(lost.reason, sent=True) from None
 
     async def _take(self, question: Message) -> None:
         id_ = question.id or b"null"
@@ -197,6 +202,7 @@ class Running:
         try:
             async with whole_exchange(self.session.link, self._outgoing) as answer:
                 if answer.frames is None:
+                    self._answered = True
                     await self._items.put(answer.message or answer)
                 else:
                     async for frame in answer.frames:
@@ -216,16 +222,17 @@ class Running:
     async def _came(self, message: Message) -> None:
         if self.session.notice(message):
             return
-        self._answered = message.is_answer
+        if message.is_answer:
+            self._answered = True
         if message.method == "notifications/cancelled":
-            self._withdraw(bytes(message.params.get("requestId", b"null")))
+            self.withdraw(bytes(message.params.get("requestId", b"null")))
             return
         if self._parked and self._items.full() and message.kind == "notification":
             # Nobody reads while a person thinks; the server must not wait for room for its progress.
             return
         await self._items.put(message)
 
-    def _withdraw(self, id_: bytes) -> None:
+    def withdraw(self, id_: bytes) -> None:
         self._withdrawn.add(id_)
         self._offered.pop(id_, None)
         for name, question in tuple(self.questions.items()):

@@ -37,6 +37,10 @@ class Asker(Protocol):
         """That it goes by at the server, for progress."""
         ...
 
+    def withdraw(self, id_: bytes) -> None:
+        """The server doesn't ask this any more."""
+        ...
+
     def tell(self, note: Message) -> None:
         """Take progress or a log message that came outside of any call."""
         ...
@@ -202,10 +206,17 @@ class Session:
                     continue
                 if message.kind == "request":
                     await self._asked(message)
+                elif message.method == "notifications/cancelled":
+                    self._withdraw(bytes(message.params.get("requestId", b"null")))
                 else:
                     self._stray(message)
         except LinkLost as lost:
             self._end(lost)
+
+    def _withdraw(self, id_: bytes) -> None:
+        self._held = deque(question for question in self._held if question.id != id_)
+        for call in self.askers:
+            call.withdraw(id_)
 
     def _stray(self, note: Message) -> None:
         """Many servers send progress and logs beside the call that they belong to; no log is given to a guess."""
