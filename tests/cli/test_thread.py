@@ -113,9 +113,10 @@ def test_what_can_not_be_recorded_is_refused(run: Run, words: tuple[str, ...]) -
     assert (ran.code, ran.error["code"]) == (Exit.NO, "refused")
 
 
-def test_looking_leaves_no_trace_where_no_store_is(run: Run) -> None:
+def test_looking_leaves_no_trace_where_no_store_is(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     for words in (("list",), ("show", "t_a"), ("close", "t_a")):
         run("thread", *words)
+    assert forked(run, monkeypatch, "t_a", "x").code == Exit.AUTH
     assert list(Path().iterdir()) == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,10 +12,13 @@ from typing import Any
 import anyio
 import pytest
 
-from hotplug.catalog import Connection
-from hotplug.declare import available, check
+from hotplug.catalog import Calendar, Connection
+from hotplug.connect import Link, Reply, speaks, typed_client
+from hotplug.declare import Declaration, available, check
+from hotplug.errors import Ambiguous
 from hotplug.gateway.instances import Allowed, Instances, NotGiven
 from hotplug.gateway.message import loads
+from hotplug.profile.versions import Range
 from hotplug.store import memory
 
 from .test_speaking import HOUR, child, native
@@ -180,8 +184,6 @@ async def test_lists_are_in_a_stable_order_and_connection_parts_are_for_those_wh
 
 @pytest.mark.parametrize("over", ["here", "stdio"])
 async def test_what_is_declared_holds_by_the_tools_that_are_listed(tmp_path: Path, over: str) -> None:
-    from hotplug.catalog import Calendar
-
     async with opened(tmp_path, over=over) as two:
         declaration = two.instances.declaration(everything)
         tools = [
@@ -310,3 +312,60 @@ async def test_servers_come_and_go(tmp_path: Path) -> None:
         assert [one.id for one in before["calendar.create"].instances] == ["work", "home"]
         assert [one.id for one in after["calendar.create"].instances] == ["home"]
         assert await two.done("calendar.calendars")
+
+
+class Front:
+    """What a front makes of instances for one thread, as the channel of a typed client: a fake."""
+
+    target = "the gateway"
+
+    def __init__(self, instances: Instances, thread: str) -> None:
+        self.instances, self.thread = instances, thread
+
+    @property
+    def extensions(self) -> Mapping[str, Any]:
+        return self.instances.declaration(everything).to_extensions()
+
+    async def tools(self) -> list[dict[str, Any]]:
+        listed = self.instances.tools(everything, aware=True)
+        return [{key: loads(value) for key, value in one.tool.items()} for one in listed]
+
+    async def call(
+        self, tool: str, arguments: Mapping[str, Any], *, meta: Mapping[str, Any], timeout: float | None = None
+    ) -> Reply:
+        result = await self.instances.call(tool, dict(arguments), meta, thread=self.thread, allowed=everything)
+        return Reply(result["structuredContent"], result["isError"], meta=result.get("_meta") or {})
+
+    async def restore(self) -> None:
+        """Nothing is lost here."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+@pytest.mark.parametrize("over", ["here", "stdio"])
+async def test_a_typed_client_works_with_several_instances_and_is_told_of_what_happens(
+    tmp_path: Path, over: str
+) -> None:
+    name = "work" if over == "here" else "child"
+    async with opened(tmp_path, over=over) as two:
+        front = Front(two.instances, "t_one")
+        spoken = speaks(
+            Calendar, Range("^1"), Declaration.from_extensions(front.extensions), await front.tools(), target="gateway"
+        )
+        assert spoken.keeps_keys
+        calendar = typed_client(Calendar, Link(front, spoken))
+        with pytest.raises(Ambiguous) as caught:
+            await calendar.calendars()
+        ids = [one["id"] for one in caught.value.details["instances"]]
+        assert ids == [name, "home"]
+        for one in ids:
+            there = calendar.using(instance=one)
+            where = (await there.calendars()).calendars[0].calendar
+            events = there.events(Calendar.EventChanged)
+            told = asyncio.create_task(anext(aiter(events)))
+            made = await there.create(calendar=where, title=one, **HOUR)
+            async with asyncio.timeout(20):
+                assert (await told).event == made.event
+            await events.aclose()
+            assert (await there.get(made.event)).title == one

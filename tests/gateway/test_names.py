@@ -12,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hotplug.catalog import PROFILES, profile_class
 from hotplug.errors import ConfigError
 from hotplug.gateway.config import NameStyle
 from hotplug.gateway.names import (
     LONGEST_NAME,
     NAMES_PER_SERVER,
+    PROFILE_PARTS,
     Assigned,
     Holder,
     NamesCollide,
@@ -99,6 +101,14 @@ def test_most_names_of_the_corpus_are_as_a_person_would_write_them() -> None:
     plain = [holder for holder, one in found.items() if one == f"{holder[0]}__{holder[1]}"]
     assert len(plain) > 0.8 * len(found)
     assert name(everything()).exposed["playwright-mcp", "browser_click"] == "playwright-mcp.browser_click"
+
+
+def test_every_part_that_is_a_tool_of_the_catalogs_profiles_is_reserved() -> None:
+    parts = {
+        name: part.kind for profile in PROFILES for name, part in profile_class(profile).definition.all_parts.items()
+    }
+    tools = {name for name, kind in parts.items() if kind != "event"}
+    assert {name for name in tools if not name.startswith("connection.")} == PROFILE_PARTS
 
 
 def test_a_profile_operation_has_its_parts_name_in_either_style() -> None:

@@ -146,7 +146,7 @@ async def test_an_error_says_the_callers_own_ref() -> None:
     }
     async with passed(foreign.server, "lamps", Lamps) as (speaker, _):
         seal = speaker.incoming(
-            speaker.outgoing("lamps.find", {}, {}, thread="t_one"),
+            await speaker.outgoing("lamps.find", {}, {}, thread="t_one"),
             {"structuredContent": {"lamps": [], "room": "the-long-room"}, "isError": False},
             thread="t_one",
         )

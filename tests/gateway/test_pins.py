@@ -99,9 +99,9 @@ async def test_the_owner_accepts_one_tool() -> None:
         pins = Pins(store)
         await pins.check("s", [tool("a"), tool("b")])
         found = await pins.check("s", [tool("a", "x"), tool("b", "x")])
-        before = await pins.version("s")
+        before = await pins.versions()
         assert await pins.accept(found, ["a"]) == ("a",)
-        assert await pins.version("s") != before
+        assert (await pins.versions())["s"] != before.get("s")
         assert states(await pins.check("s", [tool("a", "x"), tool("b", "x")])) == {"a": "open", "b": "changed"}
         assert states(await pins.check("s", [tool("a")])) == {"a": "changed"}
         assert await pins.accept(found, ["a"]) == ()
@@ -220,6 +220,20 @@ async def test_a_tool_that_is_listed_twice_is_closed() -> None:
         with pytest.raises(Conflict, match="listed 2 times"):
             await pins.accept(found, ["a"])
         assert await pins.accept(found) == ()
+
+
+async def test_what_the_owner_has_to_know_is_said_in_words() -> None:
+    async with memory() as store:
+        pins = Pins(store)
+        first = await pins.check("s", [HARMLESS, tool("find-page"), tool("same")])
+        assert first.words() is None
+        found = await pins.check("s", [TURNED, tool("lookup\x1b-page"), tool("same")])
+        assert found.words() == (
+            '"delete" is closed: its definition changed (annotation) since it was pinned\n'
+            "  annotations.destructiveHint changed (annotation): was true, is false\n"
+            '"lookup\\u001b-page" is new, and open: no right of another tool is carried over to it\n'
+            '"find-page" is gone'
+        )
 
 
 async def test_forgotten_pins_make_a_server_new() -> None:

@@ -138,7 +138,7 @@ async def test_what_goes_to_a_native_server_carries_no_ones_word_but_ours(tmp_pa
 
 async def test_a_call_can_be_passed_on_raw_and_its_answer_bound_on_the_way_back(tmp_path: Path) -> None:
     async with memory() as store, child("sqlite", tmp_path, store) as (speaker, conversation):
-        sent = speaker.outgoing("calendar.calendars", b"{}", {}, thread="t_one")
+        sent = await speaker.outgoing("calendar.calendars", b"{}", {}, thread="t_one")
         answer = await conversation.session.call(sent.params["name"], sent.params["arguments"])
         raw = {**answer.raw, "x-odd": [1]}
         result = speaker.incoming(sent, raw, thread="t_one")

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from hotplug.connect.secrets import ConfiguredSecrets, SecretName
+from hotplug.connect.target import CommandTarget
 from hotplug.errors import Unavailable
 from hotplug.gateway.asking import ask, request
 from hotplug.gateway.link import Era, LinkLost
@@ -570,3 +573,84 @@ async def test_pings_of_a_shared_server_are_answered(tmp_path: Path) -> None:
         # The handshake of a shared child is the gateway's own: nobody could be asked.
         assert loads(link.hello.result["given"])["capabilities"] == {}
         assert (await ask(link, "ping")).kind == "result"
+
+
+# What it gets
+
+
+async def test_a_child_gets_what_its_entry_names_and_its_secrets_stand_in_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAYS_OWN", "of-the-gateway")
+    monkeypatch.setenv("THE_SECRET", "s3cret-value-xyz")
+    secrets = ConfiguredSecrets.of_table({"key": {"env": "THE_SECRET", "servers": ["telling"]}})
+    for place, expected in (("telling", r"KEY=\[secret\]"), ("other", "may not go to server 'other'")):
+        child = Child(tmp_path, "tells_its_environment", name=place)
+        target = child.config.target
+        assert isinstance(target, CommandTarget)
+        config = replace(child.config, target=replace(target, env={"KEY": SecretName("key"), "PLAIN": "yes"}))
+        async with Pool({place: config}, secrets=secrets) as pool:
+            with pytest.raises(Unavailable, match=expected) as raised:
+                await pool.upstreams[place].link("legacy", ONE)
+            told = "\n".join([str(raised.value), str(pool.upstreams[place].state), *pool.upstreams[place].log])
+            assert "s3cret" not in told
+            assert "of-the-gateway" not in told
+            if place == "telling":
+                assert "PLAIN=yes" in pool.upstreams[place].log
+
+
+# Who is told
+
+
+async def test_a_failure_and_what_mends_it_are_told_and_starting_by_need_is_not(tmp_path: Path) -> None:
+    gate = tmp_path / "go"
+    child = Child(tmp_path, "slow_to_start", str(gate), "legacy", start_timeout=0.5)
+    told: list[str] = []
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock, patience=QUICK) as pool:
+        upstream = pool.upstreams[child.name]
+        end = upstream.on_change(lambda: told.append(upstream.state.kind))
+        with pytest.raises(Unavailable):
+            await upstream.link("legacy", ONE)
+        await until(lambda: told)
+        gate.touch()
+        await upstream.reconfigure(replace(child.config, start_timeout=20.0))
+        await until(lambda: len(told) == 2)
+        await clock.advance(5)
+        link = await upstream.link("legacy", ONE)
+        await until(lambda: len(told) == 3)
+        assert told == ["failed", "failed", "up"]
+        await upstream.link("legacy", OTHER)
+        await call(link, "remove", name="count")
+        await until(lambda: len(told) == 4)
+        assert told[3] == "up"
+        end()
+
+
+async def test_a_change_of_its_entry_is_waited_for_by_who_waited_already(tmp_path: Path) -> None:
+    hanging, good = Child(tmp_path, "never_answers", name="it"), Child(tmp_path, "plain", name="it")
+    async with Pool(configs(hanging)) as pool:
+        wanted = asyncio.create_task(pool.upstreams["it"].link("modern", ONE))
+        await until(lambda: hanging.starts)
+        await pool.update(configs(good))
+        assert await call(await wanted, "echo") == "{}"
+
+
+async def test_a_start_takes_no_longer_than_it_may(tmp_path: Path) -> None:
+    child = Child(tmp_path, "never_answers", start_timeout=0.4)
+    async with Pool(configs(child)) as pool:
+        with pytest.raises(Unavailable, match=r"never_answers isn't ready after 0\.4 s|in 0\.4 s"):
+            await pool.upstreams[child.name].link("legacy", ONE)
+
+
+async def test_a_list_that_isnt_answered_leads_to_a_look_at_the_child(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain")
+    async with Pool(configs(child), patience=replace(QUICK, page=0.3)) as pool:
+        upstream = pool.upstreams["plain"]
+        link = await upstream.link("legacy", ONE)
+        hangs = asyncio.create_task(call(link, "hang"))
+        await until(lambda: child.count("tools/call") == 1)
+        hangs.cancel()
+        await asyncio.gather(hangs, return_exceptions=True)
+        await until(lambda: link.lost is not None)
+        assert len(await tools(upstream, await upstream.link("legacy", ONE))) == 8

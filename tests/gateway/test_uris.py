@@ -120,6 +120,7 @@ OFFERING = {"files", "notes", "one", "two"}
         ("file:///a", ("files", "file:///a")),
         ("file:///notes/a", ("notes", "file:///notes/a")),
         ("db://t", None),
+        ("db://{name}", ("two", "db://{name}")),
         ("hotplug+two:db://t", ("two", "db://t")),
         ("nobody:s", None),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
@@ -23,6 +23,8 @@ app = group("Threads: each has an address and a token of its own, and gets what 
 
 T = TypeVar("T")
 
+_NO_SUCH: Final = "no open thread has that id and that token"
+
 Id = Annotated[str, typer.Argument(help="The thread's id.", metavar="THREAD", show_default=False)]
 Title = Annotated[str | None, typer.Option("--title", help="What it is about, for people.", show_default=False)]
 
@@ -40,7 +42,7 @@ def open_(
 
     Exit codes: 0 it is open, 1 refused, 2 it can't be done as it stands.
     """
-    return _opened(out, store, lambda threads: threads.open(project=project, title=title))
+    return _opened(out, open_or_make(out, store), lambda threads: threads.open(project=project, title=title))
 
 
 @command(app, "fork")
@@ -69,17 +71,20 @@ def fork(
 
     async def opening(threads: Threads) -> tuple[ThreadRecord, str]:
         if not threads.authenticate(parent, token):
-            raise AuthError("no open thread has that id and that token")
+            raise AuthError(_NO_SUCH)
         return await threads.open(parent=parent, delegated=delegated, title=title)
 
-    return _opened(out, store, opening)
+    known = open_existing(out, store)
+    if known is None:
+        raise AuthError(_NO_SUCH)
+    return _opened(out, known, opening)
 
 
-def _opened(out: Output, url: str | None, act: Callable[[Threads], Awaitable[tuple[ThreadRecord, str]]]) -> int:
+def _opened(out: Output, store: SqliteStore, act: Callable[[Threads], Awaitable[tuple[ThreadRecord, str]]]) -> int:
     from hotplug.gateway.threads import ThreadRefused, thread_document
 
     try:
-        thread, token = _with(open_or_make(out, url), act)
+        thread, token = _with(store, act)
     except ThreadRefused as error:
         report("refused", error.message, hint=error.hint, form=out.format, more={"why": error.why})
         return Exit.NO
@@ -140,6 +145,7 @@ def show(out: Output, thread: Id, store: StoreUrl = None) -> int:
     Exit codes: 0 shown, 1 there is none, 2 it can't be looked at.
     """
     from hotplug.gateway.threads import thread_document
+    from hotplug.gateway.tokens import OWNER
 
     async def looking(threads: Threads) -> tuple[ThreadRecord | None, list[ThreadRecord], Sequence[ThreadRecord]]:
         found = threads.get(thread)
@@ -160,7 +166,9 @@ def show(out: Output, thread: Id, store: StoreUrl = None) -> int:
         "above": [one.id for one in above],
         "below": [one.id for one in below],
     }
-    lines = [_line(found), f"path    /threads/{found.id}/mcp"]
+    lines = [_line(found)]
+    # The owner's own has no token, so it has no address either.
+    lines += [f"path    /threads/{found.id}/mcp"] if found.id != OWNER else []
     lines += [f"above   {_line(one)}" for one in above] + [f"below   {_line(one)}" for one in below]
     out.answer("hotplug.thread-show/1", document, lambda: block(lines))
     return Exit.YES

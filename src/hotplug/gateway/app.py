@@ -25,15 +25,20 @@ from hotplug.gateway.front.stdio import StandardStreams, StdioFront
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
+from hotplug.gateway.names import PROFILE_PARTS
 from hotplug.gateway.names_store import Names
 from hotplug.gateway.pins import Pins
 from hotplug.gateway.pool import Pool
+from hotplug.gateway.records import Records
 from hotplug.gateway.router import Router
 from hotplug.gateway.sessions import Session, Sessions
 from hotplug.gateway.states import StateSeal
 from hotplug.gateway.threads import Threads
+from hotplug.gateway.threads_api import ThreadsApi
+from hotplug.gateway.toolset import OURS
 from hotplug.gateway.upstreams import Servers, is_native
 from hotplug.gateway.view import View
+from hotplug.store.calls import calls_of
 from hotplug.store import SettingsFile, Store, default_settings_path, default_store, open_store
 
 __all__ = ["Gateway"]
@@ -84,9 +89,8 @@ class Gateway:
         self.store: Store = store
         self.threads = Threads.over(store)
         self.settings = SettingsFile(config.settings or default_settings_path())
-        self.grants = Grants(
-            self.settings, self.threads, lambda: [(one.profile, one.source) for one in config.narrowing]
-        )
+        narrowing = [(one.profile, str(one.path)) for one in config.narrowing]
+        self.grants = Grants(self.settings, self.threads, lambda: narrowing)
         for name, server in config.servers.items():
             if not server.disabled:
                 self.grants.offers(name, ())
@@ -95,10 +99,15 @@ class Gateway:
         await self._stack.enter_async_context(self.pool)
         self.servers = Servers(config.servers, self.pool, store)
         self._stack.push_async_callback(self.servers.aclose)
-        names = Names(store, client_prefix=config.client_prefix)
+        names = Names(store, client_prefix=config.client_prefix, reserved=PROFILE_PARTS, collisions="leave_out")
         self.book = Book(names, config)
-        self.view = View(self.servers, self.grants, self.book, _Closed(Pins(store)))
-        self.router = Router(self.view, StateSeal(store.sealing_key()))
+        await self.book.learn_ours(OURS)
+        self.pins = Pins(store)
+        self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
+        key = store.sealing_key()
+        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        await self._stack.enter_async_context(self.records)
+        self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
         for task in (self._watch(), self._sweep()):
@@ -128,16 +137,18 @@ class Gateway:
 
     async def _watch(self) -> None:
         """Announce what the owner changes; each call asks anew anyway."""
-        seen = self.grants.refresh()
+        seen, pinned = self.grants.refresh(), await self.pins.versions()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
-                now = self.grants.refresh()
+                now, pins = self.grants.refresh(), await self.pins.versions()
             except Exception:
                 _logger.exception("looking for changes failed")
                 continue
-            if now != seen:
-                seen = now
+            if pins != pinned:
+                self.view.forget_pins()
+            if (now, pins) != (seen, pinned):
+                seen, pinned = now, pins
                 self.view.announce()
                 await self._end_closed_threads()
 
@@ -157,7 +168,8 @@ class Gateway:
     def http(self) -> HttpFront:
         """The ASGI application of the HTTP endpoint."""
         guard = Guard(self.config.hosts, self.config.origins)
-        return HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard)
+        api = ThreadsApi(self.threads, self.config.threads.openers)
+        return HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard, api=api)
 
     async def serve_http(self, *, ready: Callable[[str], None]) -> None:
         """Serve HTTP until cancelled or told to stop by a signal.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Sequence
 
 from hotplug.gateway.catalog import ListKind
@@ -10,6 +12,8 @@ from hotplug.gateway.names import Holder, Wanted
 from hotplug.gateway.names_store import Names
 
 __all__ = ["Book"]
+
+_logger = logging.getLogger(__name__)
 
 
 class Book:
@@ -27,14 +31,16 @@ class Book:
         self._wanted: dict[ListKind, dict[Holder, Wanted]] = {}
         self._exposed: dict[ListKind, dict[Holder, str]] = {}
         self._meant: dict[ListKind, dict[str, Holder]] = {}
+        self.left_out: dict[Holder, str] = {}
+        """What can't have a name, each with the reason, for the owner."""
         self.version = 0
+        self._lock = asyncio.Lock()
 
     async def learn(self, server: str, kind: ListKind, names: Sequence[str]) -> None:
         """Give names to what a server offers, where it has none yet.
 
         Raises:
             StoreError: They can't be remembered, so nobody sees them.
-            NamesCollide: Two servers that keep their tools' own names have one in common.
         """
         config = self._servers.get(server)
         prefix = server if config is None or config.prefix is None else config.prefix
@@ -49,21 +55,26 @@ class Book:
         await self._learn("tools", [Wanted("", name, kind="ours") for name in names])
 
     async def _learn(self, kind: ListKind, more: Sequence[Wanted]) -> None:
-        held = self._wanted.setdefault(kind, {})
-        fresh = {one.holder: one for one in more if one.holder not in held}
-        if not fresh:
+        held = self._wanted.get(kind, {})
+        if all(one.holder in held for one in more):
             return
-        wanted = {**held, **fresh}
-        if kind == "tools":
-            found = await self._names.tools(wanted.values(), self._style)
-        elif kind == "prompts":
-            found = await self._names.prompts(wanted.values(), self._style)
-        else:
-            found = await self._names.uris(wanted, kind)
-        self._wanted[kind] = wanted
-        self._exposed[kind] = dict(found.exposed)
-        self._meant[kind] = found.back()
-        self.version += 1
+        async with self._lock:
+            wanted = dict(self._wanted.get(kind, {}))
+            wanted.update((one.holder, one) for one in more if one.holder not in wanted)
+            if kind == "tools":
+                found = await self._names.tools(wanted.values(), self._style)
+            elif kind == "prompts":
+                found = await self._names.prompts(wanted.values(), self._style)
+            else:
+                found = await self._names.uris(wanted, kind)
+            for holder, reason in found.left_out.items():
+                if self.left_out.get(holder) != reason:
+                    self.left_out[holder] = reason
+                    _logger.warning("%s of %s is left out: %s", holder[1][:80], holder[0], reason)
+            self._wanted[kind] = wanted
+            self._exposed[kind] = dict(found.exposed)
+            self._meant[kind] = found.back()
+            self.version += 1
 
     def exposed(self, server: str, kind: ListKind, name: str) -> str | None:
         """The name that something goes by; None where it can't have one. Of a part, the server is empty."""

@@ -33,6 +33,7 @@ __all__ = [
     "LONGEST_NAME",
     "NAMES_PER_SERVER",
     "OURS",
+    "PROFILE_PARTS",
     "Assigned",
     "Holder",
     "NamesCollide",
@@ -51,6 +52,10 @@ Collisions = Literal["refuse", "leave_out"]
 
 OURS: Final = ("hotplug", "connection")
 """What stands before the dot of names that are the gateway's own."""
+PROFILE_PARTS: Final = frozenset(
+    f"calendar.{name}" for name in ("calendars", "create", "delete", "deleted", "get", "rsvp", "search", "update")
+)
+"""What the catalog's profiles have, written down so that no profile has to be loaded; `connection` is ours anyway."""
 LONGEST_NAME: Final = 1024
 """Characters of an upstream's name that is taken; one that is too long for a client is shortened."""
 LONGEST_CLIENT_PREFIX: Final = 40

@@ -9,7 +9,7 @@ import anyio
 
 from hotplug.errors import StoreError
 from hotplug.gateway.config import NameStyle
-from hotplug.gateway.names import Assigned, Collisions, Holder, Wanted, assign, assign_prompts
+from hotplug.gateway.names import PROFILE_PARTS, Assigned, Collisions, Holder, Wanted, assign, assign_prompts
 from hotplug.gateway.uris import assign_uris
 from hotplug.store import Store
 
@@ -31,7 +31,7 @@ class Names:
     Args:
         store: Where they are kept.
         client_prefix: Characters of the 64 that clients put before each name.
-        reserved: Parts of every profile that is known here.
+        reserved: Parts of every profile that is known here: those of the catalog, and the owner's own.
         collisions: As of `assign`.
     """
 
@@ -40,7 +40,7 @@ class Names:
         store: Store,
         *,
         client_prefix: int,
-        reserved: Collection[str] = (),
+        reserved: Collection[str] = PROFILE_PARTS,
         collisions: Collisions = "refuse",
     ) -> None:
         self._store = store

@@ -42,6 +42,12 @@ MOST_KEPT: Final = 16 * 1024 * 1024
 
 _BATCH: Final = 20
 _AGAIN: Final = "look at the difference again, then accept it"
+_STATES: Final[Mapping[State, str]] = {
+    "new": "new, and open: no right of another tool is carried over to it",
+    "reworded": "open, in other words",
+    "changed": "closed",
+    "unreadable": "closed",
+}
 _VERSION: Final = "version"
 _VERSIONS: Final = "pins"
 
@@ -139,6 +145,19 @@ class Checked:
         """Those that are closed, by name."""
         return {name: one for name, one in self.tools.items() if one.closed}
 
+    def words(self) -> str | None:
+        """What isn't as it was accepted, for the owner; None where all is."""
+        lines: list[str] = []
+        for name, one in self.tools.items():
+            if one.state == "open" or (one.state == "new" and self.first):
+                continue
+            reason = f": {one.reason}" if one.reason else ""
+            lines.append(f"{shown(name)} is {_STATES[one.state]}{reason}")
+            if one.difference is not None:
+                lines += [f"  {line}" for line in one.difference.words().splitlines()]
+        lines += [f"{shown(name)} is gone" for name in self.gone]
+        return "\n".join(lines) or None
+
 
 class Pins:
     """The pins of all servers in a store.
@@ -151,14 +170,14 @@ class Pins:
         self._store = store
         self._wording: Wording = wording
 
-    async def version(self, server: str) -> str | None:
-        """Changes when a tool of the server is accepted or its pins are forgotten, by any process; None: not yet.
+    async def versions(self) -> dict[str, str]:
+        """By server, what changes when a tool is accepted or pins are forgotten, by any process: to be looked at often.
 
         Raises:
-            StoreError: It can't be read.
+            StoreError: They can't be read.
         """
-        fact = (await self._store.recall_all(_VERSIONS)).get(server)
-        return str(fact.get(_VERSION)) if fact else None
+        facts = await self._store.recall_all(_VERSIONS)
+        return {server: str(fact.get(_VERSION)) if fact else "" for server, fact in facts.items()}
 
     async def check(self, server: str, items: Iterable[Item]) -> Checked:
         """Hold the tools that a server lists against their pins, and record those that are new. Never raises.

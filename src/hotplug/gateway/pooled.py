@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -17,6 +18,7 @@ from hotplug.gateway.message import METHOD_NOT_FOUND, Message, split
 __all__ = ["PooledLink", "Wait"]
 
 T = TypeVar("T")
+_logger = logging.getLogger("hotplug.gateway")
 
 _STRAYS: Final = 1000
 """Messages of no exchange that wait for a reader; beyond it the oldest goes."""
@@ -165,8 +167,7 @@ class PooledLink:
             wait.give_up(self._lost)
         for inbox in self._readers:
             inbox.close()
-        for told in tuple(self._told):
-            told("lost")
+        self._tell("lost")
 
     def suspect(self) -> None:
         """Somebody waited for it in vain."""
@@ -250,8 +251,15 @@ class PooledLink:
         if what == "lost":
             self.end(self.link.lost or "it ended", by_itself=True)
             return
+        self._tell(what)
+
+    def _tell(self, what: str) -> None:
         for told in tuple(self._told):
-            told(what)
+            try:
+                told(what)
+            except Exception:
+                # One listener's fault is not the others'.
+                _logger.exception("a listener failed on %s", what)
 
     async def _read_into(self, inbox: _Inbox) -> None:
         try:

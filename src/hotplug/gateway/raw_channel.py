@@ -13,7 +13,6 @@ from typing import Any, Final, Protocol, cast
 from hotplug.connect import Reply
 from hotplug.connect.mcp_channel import reply_of
 from hotplug.connect.results import RawResult, RpcError
-from hotplug.connect.version import own_version
 from hotplug.errors import (
     ConnectError,
     Disconnected,
@@ -25,16 +24,18 @@ from hotplug.errors import (
     Unavailable,
     Unsupported,
 )
+from hotplug.gateway.bridge.headers import mirrored, routing
 from hotplug.gateway.catalog import Catalog
-from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.link import Answer, Era, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.links.handshake import own_meta
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, loads
+from hotplug.gateway.upstream import LinkKey, Upstream
 from hotplug.serve import current_call
 
-__all__ = ["Conversation", "LinkConversation", "RawChannel", "raw_result_of"]
+__all__ = ["Conversation", "LinkConversation", "RawChannel", "conversation_with", "raw_result_of"]
 
-_PROTOCOL: Final = "io.modelcontextprotocol/protocolVersion"
-_CLIENT: Final = "io.modelcontextprotocol/clientInfo"
-_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_TIMEOUT: Final = 60.0
+"""Seconds that a projection waits for one tool, where nothing says how long that may take."""
 
 
 class Conversation(Protocol):
@@ -92,7 +93,7 @@ class Conversation(Protocol):
 
         Args:
             thread: For whom, where each thread has a process of its own.
-            timeout: Seconds; None for the conversation's own limit.
+            timeout: Seconds; None for no limit: what is silent for too long, the pool finds out.
 
         Raises:
             Disconnected, Timeout: `details["state"]` is `not_sent`, or `unknown` where it may have been done.
@@ -115,10 +116,15 @@ def raw_result_of(answer: Message) -> RawResult:
 
 
 class RawChannel:
-    """A conversation as the channel of a projection, for whichever thread's call runs at the moment."""
+    """A conversation as the channel of a projection, for whichever thread's call runs at the moment.
 
-    def __init__(self, conversation: Conversation) -> None:
+    Args:
+        timeout: Seconds for a call that says nothing of it.
+    """
+
+    def __init__(self, conversation: Conversation, *, timeout: float = _TIMEOUT) -> None:
         self.conversation = conversation
+        self._timeout = timeout
 
     @property
     def target(self) -> str:
@@ -146,7 +152,8 @@ class RawChannel:
         params: dict[str, Any] = {"name": tool, "arguments": dict(arguments)}
         if meta:
             params["_meta"] = dict(meta)
-        answer = await self.conversation.request("tools/call", params, thread=_thread(), timeout=timeout)
+        limit = self._timeout if timeout is None else timeout
+        answer = await self.conversation.request("tools/call", params, thread=_thread(), timeout=limit)
         result = raw_result_of(answer)
         if result.input_required:
             # It wants to ask a person. A projection has nobody to ask, and the question is no outcome.
@@ -176,7 +183,6 @@ class LinkConversation:
         catalog: Gives all that a link's server offers, as the pool keeps it.
         instance: The id of the process or session behind a link; new when it is replaced.
         mask: Takes the server's secrets out of a text.
-        timeout: Seconds for one request that says nothing of it; None: no limit.
     """
 
     def __init__(
@@ -187,14 +193,12 @@ class LinkConversation:
         *,
         instance: Callable[[Link], str],
         mask: Callable[[str], str] = str,
-        timeout: float | None = 60.0,
     ) -> None:
         self._name = name
         self._reach = reach
         self._catalog = catalog
         self._instance = instance
         self._mask = mask
-        self._timeout = timeout
         self._ids = itertools.count(1)
         self._extensions: Mapping[str, Any] = {}
         self._schemas: Mapping[str, Any] = {}
@@ -241,9 +245,8 @@ class LinkConversation:
         thread: str = "",
         timeout: float | None = None,  # noqa: ASYNC109 - as the protocol's
     ) -> Message:
-        limit = self._timeout if timeout is None else timeout
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(timeout):
                 try:
                     return await self._sent(await self._usable(thread), method, params)
                 except LinkLost as error:
@@ -260,7 +263,7 @@ class LinkConversation:
             ) from None
         except TimeoutError:
             raise Timeout(
-                f"{self._name} gave no answer to {method} within {limit:g} s", details={"state": "unknown"}
+                f"{self._name} gave no answer to {method} within {timeout or 0:g} s", details={"state": "unknown"}
             ) from None
 
     async def _usable(self, thread: str) -> Link:
@@ -285,9 +288,11 @@ class LinkConversation:
         headers: dict[str, str] = {}
         if link.era == "modern":
             meta = cast("Mapping[str, Any]", params.get("_meta") or {})
-            params = {**params, "_meta": {**meta, **_envelope(link.hello.protocol)}}
-            headers = self._headers(link.hello.protocol, method, params)
-        request = Message.request(next(self._ids), method, params)
+            params = {**params, "_meta": {**meta, **own_meta()}}
+            headers = mirrored(self._schemas.get(str(params.get("name"))), params.get("arguments"))
+        request = Message.request(f"hotplug-call-{next(self._ids)}", method, params)
+        if link.era == "modern":
+            headers |= routing(request)
         outgoing = Outgoing(request, headers, scope=f"hotplug:{self._name}")
         async with link.exchange(outgoing) as answer:
             if answer.message is not None:
@@ -311,27 +316,6 @@ class LinkConversation:
                 await link.send(Message.error_of(asked, METHOD_NOT_FOUND, "nobody here can answer that"), scope=scope)
         raise LinkLost("the stream ended without an answer", sent=True)
 
-    def _headers(self, protocol: str, method: str, params: Mapping[str, Any]) -> dict[str, str]:
-        headers = {"mcp-method": method, "mcp-protocol-version": protocol}
-        name = params.get("name")
-        if not isinstance(name, str):
-            return headers
-        schema = self._schemas.get(name)
-        if name.isascii() and name.isprintable() and name == name.strip() and "x-mcp-header" not in str(schema):
-            return {**headers, "mcp-name": name}
-        # Rare, and worth no import at start: names beyond ASCII, and arguments that go as headers too.
-        from mcp.shared.inbound import encode_header_value, mcp_param_headers, x_mcp_header_map
-
-        headers["mcp-name"] = encode_header_value(name)
-        if isinstance(schema, dict):
-            headers |= {
-                key.lower(): value
-                for key, value in mcp_param_headers(
-                    x_mcp_header_map(cast("dict[str, Any]", schema)), dict(params.get("arguments") or {})
-                ).items()
-            }
-        return headers
-
     def _refused(self, answer: Answer, method: str) -> HotplugError:
         status = answer.status
         words = f"{self._name} answered {method} with HTTP {status}"
@@ -354,9 +338,17 @@ class LinkConversation:
                 return Internal(words, details={"status": status, "state": "unknown"})
 
 
-def _envelope(protocol: str) -> dict[str, Any]:
-    """What every request of the modern era says of its sender."""
-    return {_PROTOCOL: protocol, _CLIENT: {"name": "hotplug", "version": own_version()}, _CAPABILITIES: {}}
+def conversation_with(upstream: Upstream, *, era: Era = "modern") -> LinkConversation:
+    """The gateway's own conversation with one of the pool's upstreams.
+
+    Args:
+        era: In which it is spoken to; the pool puts a bridge between where it speaks only the other one.
+    """
+
+    def reach(thread: str) -> Awaitable[Link]:
+        return upstream.link(era, LinkKey(thread))
+
+    return LinkConversation(upstream.name, reach, upstream.catalog, instance=upstream.instance_of, mask=upstream.mask)
 
 
 def _extensions_of(link: Link) -> Mapping[str, Any]:

@@ -13,22 +13,30 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import Unavailable
+from hotplug.errors import ConnectionFailed, InvalidArgument
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
+from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer, Frame, Hello, Link, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.names import Holder
+from hotplug.gateway.noting import Noting
+from hotplug.gateway.records import Records
+from hotplug.gateway.search import call_arguments, search_arguments, search_result
 from hotplug.gateway.states import StateSeal
+from hotplug.gateway.toolset import OURS
+from hotplug.gateway.tracing import Tracing, caller_context
 from hotplug.gateway.uris import fitting
 from hotplug.gateway.view import Caller, Known, View
+from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, result_of
+from hotplug.serve import Answer as Failure
 
 __all__ = ["Router"]
 
 _RESOURCE_NOT_FOUND: Final = -32002
-_STRIPPED: Final = {"tools.noetic/authorized": None}
+_STRIPPED: Final = (AUTHORIZED_META,)
 """What only the gateway may say in a request's `_meta`."""
 _LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) in KINDS.items()}
 _LEGACY_ONLY: Final = frozenset(
@@ -53,22 +61,33 @@ class Route:
 
     Args:
         what: Method and name, for what belongs to this request alone.
+        back: Changes the answer on its way back.
     """
 
     known: Known
     link: Link
     message: Message
     what: str = ""
+    back: Callable[[Message], Message] | None = None
 
 
 class Router:
-    """Answers requests, and passes on what clients say besides."""
+    """Answers requests, and passes on what clients say besides.
 
-    def __init__(self, view: View, seal: StateSeal) -> None:
+    Args:
+        seal: Binds the states of multi-round requests.
+        records: Takes a record of each call; None keeps none.
+        tracing: Makes spans.
+    """
+
+    def __init__(
+        self, view: View, seal: StateSeal, *, records: Records | None = None, tracing: Tracing | None = None
+    ) -> None:
         self.view = view
         self._seal = seal
+        self._records = records
+        self._tracing = tracing or Tracing()
         self._routes: dict[str, Callable[[Caller, Message], Any]] = {
-            "tools/call": self._tool,
             "prompts/get": self._prompt,
             "resources/read": self._resource,
             "resources/subscribe": self._resource,
@@ -79,29 +98,47 @@ class Router:
     @asynccontextmanager
     async def handle(self, caller: Caller, message: Message) -> AsyncGenerator[Answer]:
         """Answer one request; leaving the block early cancels it."""
+        context = caller_context(message.meta, caller.headers or {})
+        span = self._tracing.serving(message.method or "", context, thread=caller.thread)
+        with Noting(self._records, span, caller.thread, message) as noting:
+            async with self._answer(caller, message, noting) as answer:
+                if answer.message is not None:
+                    noting.answered(answer.message)
+                yield answer
+
+    @asynccontextmanager
+    async def _answer(self, caller: Caller, message: Message, noting: Noting) -> AsyncGenerator[Answer]:
         id_ = message.id or b"null"
         try:
             own = await self._own(caller, message)
-            if own is not None:
-                yield own
+            route = own if own is not None else await self._route(caller, message, noting)
+            if isinstance(route, Answer):
+                yield route
                 return
-            route = await self._route(caller, message)
         except Refusal as refusal:
+            noting.refused()
             yield Answer(message=Message.error_of(id_, refusal.code, refusal.message, refusal.data))
             return
-        except Unavailable as error:
-            yield Answer(message=_failed(id_, "unavailable", str(error), {}))
+        except ConnectionFailed as error:
+            yield Answer(message=_failed(id_, error.code, str(error), error.details))
             return
         async with contextlib.AsyncExitStack() as stack:
             if caller.session is not None:
                 stack.enter_context(caller.session.flight(id_, route.known.server))
-            outgoing = Outgoing(route.message, self._headers(caller, route.message), caller.scope)
+            outgoing = Outgoing(self._traced(route.message, noting), self._headers(caller, route.message), caller.scope)
             try:
                 answer = await stack.enter_async_context(route.link.exchange(outgoing))
             except LinkLost as lost:
                 yield Answer(message=_lost(id_, route.known.server, lost))
                 return
-            yield self._down(caller, route, answer, id_)
+            yield self._down(caller, route, answer, id_, noting)
+
+    def _traced(self, message: Message, noting: Noting) -> Message:
+        """The request with the trace that it is part of now, where it was part of one."""
+        carried = noting.span.outgoing
+        if not carried or all(message.meta.get(key) == value for key, value in carried.items()):
+            return message
+        return message.with_meta(dict(carried)) if "traceparent" in message.meta else message
 
     async def accept(self, caller: Caller, message: Message) -> None:
         """Take a notification, or a client's answer to a server's request; neither is ever answered."""
@@ -173,9 +210,14 @@ class Router:
             hellos,
             alone=len(hellos) == 1 and len(self.view.servers(caller)) == 1 and known[0].speaker is None,
             protocol=protocol,
-            extensions={},
+            extensions=self._extensions(caller),
             own_tools=any(one.speaker is not None for one in known),
         )
+
+    def _extensions(self, caller: Caller) -> Mapping[str, Any]:
+        """What the gateway declares of profiles to this caller."""
+        declaration = self.view.upstreams.instances.declaration(self.view.allowed(caller))
+        return declaration.to_extensions() if declaration.cards else {}
 
     async def _list(self, caller: Caller, message: Message, kind: ListKind) -> Object:
         if message.params.get("cursor") is not None:
@@ -183,10 +225,7 @@ class Router:
         known = await self.view.all_known(caller)
         if known and not any(one.catalog.of(kind).offered for one in known) and kind != "tools":
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
-        if kind == "tools":
-            items = [definition for _, definition, _ in self.view.tools(known, caller)]
-        else:
-            items = self.view.others(kind, known)
+        items = self.view.toolset(known, caller).listed if kind == "tools" else self.view.others(kind, known)
         return self.view.list_of(kind, known, caller, items)
 
     async def _set_level(self, caller: Caller, message: Message) -> Answer:
@@ -219,14 +258,23 @@ class Router:
 
     # Where the others go
 
-    async def _route(self, caller: Caller, message: Message) -> Route:
+    async def _route(self, caller: Caller, message: Message, noting: Noting) -> Route | Answer:
         method = message.method or ""
         if caller.era == "modern" and method in _LEGACY_ONLY:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
-        router = self._routes.get(method)
-        route = cast("Route", await (router(caller, message) if router is not None else self._foreign(caller, message)))
+        if method == "tools/call":
+            found = await self._call(caller, message, noting)
+            if isinstance(found, Answer):
+                return found
+            route = found
+        else:
+            router = self._routes.get(method)
+            route = cast(
+                "Route", await (router(caller, message) if router is not None else self._foreign(caller, message))
+            )
+        noting.server = route.known.server
         changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
-        if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared_pipe", False):
+        if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared", False) and route.known.piped:
             # Nobody can tell whose log message comes out of a pipe that several use.
             changes[LOG_LEVEL_META] = None
         state = route.message.text("requestState")
@@ -239,7 +287,16 @@ class Router:
         route.message = moved.with_meta(changes) if changes else moved.settled()
         return route
 
-    async def _tool(self, caller: Caller, message: Message) -> Route:
+    # Tools
+
+    async def _call(
+        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False
+    ) -> Route | Answer:
+        """A tool: a server's own, a profile's operation, or one of ours.
+
+        Args:
+            searched: It is called through `hotplug.call`.
+        """
         exposed = message.text("name")
         if exposed is None:
             raise Refusal(INVALID_PARAMS, "params.name must be a string")
@@ -248,15 +305,120 @@ class Router:
             # Perhaps of a server that nobody has asked yet.
             await self.view.all_known(caller)
             meant = self.view.book.meant("tools", exposed)
-        if meant is None or not self.view.grants.gives_server(caller.thread, meant[0]):
+        if meant is None:
             raise _unknown_tool(exposed)
         server, own = meant
+        if server:
+            return await self._raw_call(caller, message, exposed, server, own, noting)
+        if own in OURS:
+            return await self._our_call(caller, message, exposed, own, noting, searched=searched)
+        return await self._part_call(caller, message, exposed, own, noting)
+
+    async def _raw_call(
+        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
+    ) -> Route:
+        if not self.view.grants.gives_server(caller.thread, server):
+            raise _unknown_tool(exposed)
         known = await self.view.known(server, caller)
         if not self.view.may_call(known, caller, own):
             raise _unknown_tool(exposed)
+        noting.member = own
+        noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
         self._check_param_headers(caller, known, own, message)
-        link = _link(known)
-        return Route(known, link, message if own == exposed else message.with_param("name", own), f"tools/call {own}")
+        moved = message if own == exposed else message.with_param("name", own)
+        if KEY_META in moved.meta:
+            # One principal to its servers: the keys of two threads must not meet there.
+            moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
+        return Route(known, _link(known), moved, f"tools/call {own}")
+
+    def _derived(self, caller: Caller, key: Raw) -> str:
+        return self._seal.derived(caller.thread, bytes(key))
+
+    async def _part_call(
+        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting
+    ) -> Route | Answer:
+        instances = self.view.upstreams.instances
+        meta = {key: loads(value) for key, value in message.meta.items()}
+        arguments = message.params.get("arguments", Raw(b"{}"))
+        allowed = self.view.allowed(caller)
+        if part.startswith("connection.") and not caller.aware:
+            raise _unknown_tool(exposed)
+        for last in (False, True):
+            try:
+                chosen = self._chosen(part, arguments, meta, caller, allowed)
+                noting.member = chosen.offer.member if chosen is not None else part
+                if chosen is not None:
+                    noting.server = chosen.speaker.server
+                    if chosen.offer.route is not None and not part.startswith("connection."):
+                        return await self._passed(caller, message, chosen, meta)
+                result = await instances.call(part, arguments, meta, thread=caller.thread, allowed=allowed)
+            except NotGiven:
+                if last:
+                    raise _unknown_tool(exposed) from None
+                # Perhaps at a server that nobody has asked yet.
+                await self.view.all_known(caller)
+            else:
+                return self._told(caller, message, result)
+        raise _unknown_tool(exposed)
+
+    def _chosen(
+        self, part: str, arguments: Raw, meta: Mapping[str, Any], caller: Caller, allowed: Allowed
+    ) -> Chosen | None:
+        """Which server is meant; None where that is for the call itself to say, as a result."""
+        try:
+            return self.view.upstreams.instances.choose(part, arguments, meta, thread=caller.thread, allowed=allowed)
+        except ConnectionFailed:
+            return None
+
+    async def _passed(
+        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any]
+    ) -> Route | Answer:
+        """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
+        speaker = chosen.speaker
+        known = await self.view.known(speaker.server, caller)
+        try:
+            sent = speaker.outgoing(
+                chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
+            )
+        except ConnectionFailed as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
+        moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
+        moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
+
+        def back(result: Message) -> Message:
+            if result.kind != "result":
+                return result
+            told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
+            return result.with_result(told)
+
+        return Route(known, _link(known), moved, f"tools/call {sent.params['name']}", back)
+
+    def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
+        """A result of ours."""
+        told = {**result, "resultType": "complete"} if caller.era == "modern" else result
+        return Answer(message=Message.result_of(message.id or b"null", told))
+
+    async def _our_call(
+        self, caller: Caller, message: Message, exposed: str, own: str, noting: Noting, *, searched: bool
+    ) -> Route | Answer:
+        known = await self.view.all_known(caller)
+        tools = self.view.toolset(known, caller)
+        if searched or not tools.searching:
+            raise _unknown_tool(exposed)
+        noting.member = own
+        try:
+            if own == OURS[0]:
+                query, limit = search_arguments(message.params.get("arguments"))
+                result = search_result(tools.index.search(query, limit), len(tools.index))
+                return self._told(caller, message, result)
+            name, arguments = call_arguments(message.params.get("arguments"))
+        except InvalidArgument as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        if not tools.found_by_search(name):
+            raise _unknown_tool(name)
+        inner = message.with_params({"name": name, "arguments": arguments})
+        return await self._call(caller, inner, noting, searched=True)
 
     def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
         schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
@@ -368,15 +530,15 @@ class Router:
                 headers["mcp-name"] = encode_header(named)
         return headers
 
-    def _down(self, caller: Caller, route: Route, answer: Answer, id_: bytes) -> Answer:
+    def _down(self, caller: Caller, route: Route, answer: Answer, id_: bytes, noting: Noting) -> Answer:
         if answer.message is not None:
             answer.message = self._settle(caller, route, answer.message)
         elif answer.frames is not None:
-            answer.frames = self._frames(caller, route, answer.frames, id_)
+            answer.frames = self._frames(caller, route, answer.frames, id_, noting)
         return answer
 
     async def _frames(
-        self, caller: Caller, route: Route, frames: AsyncIterator[Frame], id_: bytes
+        self, caller: Caller, route: Route, frames: AsyncIterator[Frame], id_: bytes, noting: Noting
     ) -> AsyncIterator[Frame]:
         session = caller.session
         server = route.known.server
@@ -385,12 +547,17 @@ class Router:
                 message = frame.message
                 if message is not None and message.is_answer and message.id == id_:
                     frame.message = self._settle(caller, route, message)
+                    noting.answered(frame.message)
                 yield session.down(server, frame) if session is not None else frame
         except LinkLost as lost:
-            yield Frame(_lost(id_, server, lost))
+            message = _lost(id_, server, lost)
+            noting.answered(message)
+            yield Frame(message)
 
     def _settle(self, caller: Caller, route: Route, message: Message) -> Message:
         """The last touch to an answer: a state that comes back has to come back to the same server."""
+        if route.back is not None:
+            message = route.back(message)
         if message.kind != "result" or b'"requestState"' not in message.encode():
             return message
         result = message.result

@@ -48,7 +48,7 @@ class Shelf:
 
     Args:
         hears: Whether list notices of a legacy server reach this link.
-        told: Called when a notice comes, and when a list read again isn't what it was.
+        told: Called when a list may have changed: a notice came, or some may have been missed.
         page_limit: Seconds for each page.
     """
 
@@ -73,12 +73,9 @@ class Shelf:
         self._listening: asyncio.Task[None] | None = None
         self._acknowledged = asyncio.Event()
         self._honored: frozenset[str] = frozenset()
+        self._declared = frozenset(kind for kind in KINDS if declared(pooled.hello, kind))
+        self._notifies = frozenset(kind for kind in KINDS if notifies(pooled.hello, kind))
         self._unregister = pooled.on_change(self._notice)
-
-    @property
-    def last(self) -> Catalog | None:
-        """As it was read last, however long ago."""
-        return self._catalog
 
     async def get(self) -> Catalog:
         """The catalog, read as far as that is due.
@@ -127,7 +124,7 @@ class Shelf:
         return not self._is_told(kind) and age >= AGAIN
 
     def _is_told(self, kind: ListKind) -> bool:
-        if not notifies(self._pooled.hello, kind):
+        if kind not in self._notifies:
             return False
         return _FILTER[kind] in self._honored if self._pooled.era == "modern" else self._hears()
 
@@ -144,18 +141,14 @@ class Shelf:
                 raise
             now = pooled.clock.time()
             self._read.update({kind: (listing, now) for kind, listing in zip(due, found, strict=True)})
-            catalog = catalog_of({kind: self._read[kind][0] for kind in KINDS})
-            changed = self._catalog is not None and self._catalog.version != catalog.version
-            self._catalog = catalog
-            if changed:
-                self._told()
+            self._catalog = catalog_of({kind: self._read[kind][0] for kind in KINDS})
         finally:
             pooled.uses -= 1
             pooled.touch()
             self._reading = None
 
     async def _read_one(self, kind: ListKind) -> Listing:
-        if not declared(self._pooled.hello, kind):
+        if kind not in self._declared:
             return Listing(offered=False)
         try:
             return await read_listing(self._ask, kind, page_limit=self._page_limit())
@@ -171,6 +164,10 @@ class Shelf:
             answer = await pooled.wait(ask(pooled.link, method, params, aside=pooled.stray, refuse=refuse))
         except LinkLost as error:
             raise pooled.told(error) from None
+        except asyncio.CancelledError:
+            # The page's time was over.
+            pooled.suspect()
+            raise
         pooled.hear()
         return answer
 
@@ -184,7 +181,7 @@ class Shelf:
         if self._pooled.era != "modern":
             return
         if self._listening is None:
-            wanted = {_FILTER[kind]: True for kind in KINDS if notifies(self._pooled.hello, kind)}
+            wanted = {_FILTER[kind]: True for kind in KINDS if kind in self._notifies}
             if not wanted:
                 return
             self._listening = self._tasks.start(self._keep_listening(wanted))

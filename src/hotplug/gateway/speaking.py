@@ -304,7 +304,7 @@ class Speaker:
         there = {name: one.document.projection for name, one in self._projected.items()}
         if self._voice is not None and chosen == there:
             return True
-        channel = RawChannel(conversation)
+        channel = RawChannel(conversation, timeout=self.config.call_timeout or 60.0)
         self._projected = {
             one.definition.name: projected(loaded, one, channel, title=self.server) for one, loaded in fit.items()
         }
@@ -364,7 +364,7 @@ class Speaker:
                 body = cast("dict[str, Any]", masked(body, self._conversation.mask))
             return result_of(Answer(body, is_error=True))
 
-    def outgoing(
+    async def outgoing(
         self,
         part: str,
         arguments: Any,
@@ -379,6 +379,7 @@ class Speaker:
         Raises:
             ConnectionFailed: It is refused here, and nothing is sent.
         """
+        await self.settle()
         if self.problem is not None:
             raise Unavailable(self.problem)
         given = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments

@@ -132,7 +132,12 @@ class Starter:
             self._gate.proven = True
             self.backoff.succeeded()
             failed, self.failure = self.failure, None
-            await memory.found(era, link.hello, sure=quick or "modern" in memory.speaks)
+            try:
+                await memory.found(era, link.hello, sure=quick or "modern" in memory.speaks)
+            except BaseException:
+                # Nobody gets it any more.
+                await link.aclose()
+                raise
         if failed is not None:
             self._told()
         return link

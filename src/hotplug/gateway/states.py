@@ -26,6 +26,7 @@ class StateSeal:
 
     def __init__(self, key: bytes) -> None:
         self._key = hmac.new(key, b"request-state", hashlib.sha256).digest()
+        self._keys = hmac.new(key, b"idempotency-key", hashlib.sha256).digest()
 
     def seal(self, state: str, *, thread: str, server: str, what: str) -> str:
         """The state as the caller gets it.
@@ -43,6 +44,11 @@ class StateSeal:
         if not hmac.compare_digest(mac.encode(), self._mac(state, thread, server, what).encode()):
             return None
         return state
+
+    def derived(self, thread: str, key: bytes) -> str:
+        """A key of the gateway's own for a thread's idempotency key: those of two threads never meet at a server."""
+        digest = hmac.new(self._keys, thread.encode() + b"\n" + key, hashlib.sha256).digest()
+        return f"hg_{base64.urlsafe_b64encode(digest).decode().rstrip('=')}"
 
     def _mac(self, state: str, thread: str, server: str, what: str) -> str:
         digest = hmac.new(self._key, digestmod=hashlib.sha256)

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import builtins
 import unicodedata
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from datetime import UTC, datetime
 from time import time
 from types import MappingProxyType, TracebackType
 from typing import Final, Literal, Self
+
+import anyio
 
 from hotplug.access import DEEPEST, Lineage, Thread
 from hotplug.errors import HotplugError
@@ -202,13 +204,34 @@ class Threads:
 
     def children(self, id: str) -> tuple[ThreadRecord, ...]:  # noqa: A002
         """The open threads right below one, the oldest first."""
-        return tuple(one for one in self.list() if one.parent == id)
+        self._look()
+        found = [one for one in self._open.values() if one.parent == id]
+        return tuple(sorted(found, key=_by_age))
 
     def list(self, *, closed: int = 0) -> tuple[ThreadRecord, ...]:
         """The open threads, the oldest first; after them up to `closed` closed ones, the last closed first."""
         self._look()
-        found = sorted(self._open.values(), key=lambda one: (one.opened, one.depth, one.id))
+        found = sorted(self._open.values(), key=_by_age)
         return (*found, *(self._store.closed(closed) if closed else ()))
+
+    async def closings(self, *, every: float = 0.5) -> AsyncGenerator[frozenset[str]]:
+        """The ids of threads as they are closed, by whomever, for those who hold something open for one.
+
+        Nobody needs it for a single message: every other look here is of its moment.
+
+        Args:
+            every: Seconds between two looks.
+        """
+        self._look()
+        before, version = frozenset(self._open), self._last
+        while True:
+            await anyio.sleep(every)
+            self._look()
+            if self._last != version:
+                gone = before.difference(self._open)
+                before, version = frozenset(self._open), self._last
+                if gone:
+                    yield gone
 
     async def aclose(self) -> None:
         """Let go of what was opened for reading; the store stays open."""
@@ -249,6 +272,10 @@ class Threads:
         token = self._hashes.pop(id_, None)
         if token is not None:
             self._ids.pop(token, None)
+
+
+def _by_age(thread: ThreadRecord) -> tuple[datetime, int, str]:
+    return thread.opened, thread.depth, thread.id
 
 
 def _refusal(why: Literal["parent", "depth", "project", "limit"], project: str | None, most: int) -> ThreadRefused:

@@ -143,6 +143,7 @@ class Upstream:
         self._patience = patience
         self._instance = token_hex(8)
         self._slots: dict[_SlotId, _Slot] = {}
+        self._held: dict[Link, _Slot] = {}
         self._wanted: dict[tuple[Era, LinkKey], asyncio.Task[PooledLink]] = {}
         self._starts = Tasks()
         self._work = Tasks()
@@ -160,6 +161,9 @@ class Upstream:
         self._told: list[Callable[[], None]] = []
         self._telling: asyncio.TimerHandle | None = None
         self._numbers = itertools.count(1)
+        self._looking = asyncio.Lock()
+        self._changing = asyncio.Lock()
+        self._changes = 0
         self._gone: str | None = None
 
     @property
@@ -176,6 +180,10 @@ class Upstream:
     def log(self) -> tuple[str, ...]:
         """The last lines of standard error of the child that was started last, masked."""
         return self._starter.log.tail() if self._starter.log is not None else ()
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets that the server was started or is reached with."""
+        return self._starter.log.mask(text) if self._starter.log is not None else text
 
     @property
     def shared(self) -> bool:
@@ -216,13 +224,12 @@ class Upstream:
         if (pooled := self._up(era, key)) is not None:
             pooled.touch()
             return pooled
-        if self._gone is not None or self.config.disabled:
-            raise Unavailable(f"{self.name} is {self._gone or 'disabled'}", details={"server": self.name})
-        task = self._wanted.get((era, key))
-        if task is None:
-            task = self._wanted[era, key] = self._starts.start(self._bring_up(era, key, initialize))
-            task.add_done_callback(lambda done: self._arrived((era, key), done))
-        return await self._patiently(task)
+        try:
+            async with asyncio.timeout(self.config.start_timeout):
+                return await self._wait_for(era, key, initialize)
+        except TimeoutError:
+            limit = self.config.start_timeout
+            raise Unavailable(f"{self.name} isn't ready after {limit:g} s", details={"server": self.name}) from None
 
     async def hello(self, era: Era) -> Hello | None:
         """What it said of itself in this era: now, or when it was last up; starts it if nobody ever asked it.
@@ -234,9 +241,10 @@ class Upstream:
         """
         memory = self._starter.memory
         await memory.load()
-        if era not in memory.speaks and era not in memory.lacks:
-            await self.link(era, _NOBODY)
-            await self.release(_NOBODY)
+        async with self._looking:
+            if era not in memory.speaks and era not in memory.lacks:
+                await self.link(era, _NOBODY)
+                await self.release(_NOBODY)
         return memory.hellos.get(era) if era in memory.speaks else None
 
     async def catalog(self, link: Link) -> Catalog:
@@ -245,7 +253,7 @@ class Upstream:
         Raises:
             LinkLost: The link has ended: ask for another. `sent` is False, since reading may be repeated.
         """
-        slot = self._slot_of(link)
+        slot = self._held.get(link)
         if slot is None or slot.pooled is None or slot.shelf is None:
             raise LinkLost(link.lost or "it is no link of this server any more", sent=False)
         try:
@@ -267,7 +275,7 @@ class Upstream:
 
     def stale(self, link: Link) -> None:
         """Read everything again before its next use."""
-        slot = self._slot_of(link)
+        slot = self._held.get(link)
         if slot is not None and slot.shelf is not None:
             slot.shelf.stale()
 
@@ -304,8 +312,8 @@ class Upstream:
 
     async def reconfigure(self, config: ServerConfig) -> None:
         """Go on by another entry: where another server has to run for it, what runs is ended at once."""
-        before, self.config = self.config, config
-        same = (before.target, before.share, before.oauth) == (config.target, config.share, config.oauth)
+        shared, before, self.config = self.shared, self.config, config
+        same = (before.target, before.oauth, shared) == (config.target, config.oauth, self.shared)
         if not same or config.disabled:
             await self._end_all("its entry was changed")
             self._starter.forget()
@@ -345,17 +353,24 @@ class Upstream:
     def _bridge_id(self, era: Era, key: LinkKey) -> _SlotId:
         return _SlotId(f"bridged {era}", key.thread, "" if era == "modern" else _session(key))
 
-    def _slot_of(self, link: Link) -> _Slot | None:
-        return next((slot for slot in self._slots.values() if slot.pooled is link), None)
-
-    async def _patiently(self, task: asyncio.Task[PooledLink]) -> PooledLink:
-        limit = self.config.start_timeout
-        done, _ = await asyncio.wait({task}, timeout=limit)
-        if not done:
-            raise Unavailable(f"{self.name} isn't ready after {limit:g} s", details={"server": self.name})
-        if task.cancelled():
-            raise Unavailable(f"{self.name} is {self._gone or 'being changed'}", details={"server": self.name})
-        return task.result()
+    async def _wait_for(self, era: Era, key: LinkKey, initialize: Object | None) -> PooledLink:
+        while True:
+            async with self._changing:
+                # Nothing is begun that would be ended at once.
+                pass
+            if self._gone is not None or self.config.disabled:
+                raise Unavailable(f"{self.name} is {self._gone or 'disabled'}", details={"server": self.name})
+            task = self._wanted.get((era, key))
+            if task is None or task.done():
+                task = self._wanted[era, key] = self._starts.start(self._bring_up(era, key, initialize))
+                task.add_done_callback(lambda done: self._arrived((era, key), done))
+            changes = self._changes
+            await asyncio.wait({task})
+            if not task.cancelled():
+                return task.result()
+            if changes == self._changes:
+                raise Unavailable(f"{self.name} isn't needed: the session has ended", details={"server": self.name})
+            # Its entry was changed meanwhile: by the new one, then.
 
     def _arrived(self, wanted: tuple[Era, LinkKey], task: asyncio.Task[PooledLink]) -> None:
         if self._wanted.get(wanted) is task:
@@ -450,7 +465,7 @@ class Upstream:
         """What is told of the link under a bridge."""
         if what == "lost":
             pooled.end(native.lost)
-        elif (slot := self._slot_of(pooled)) is not None and slot.shelf is not None:
+        elif (slot := self._held.get(pooled)) is not None and slot.shelf is not None:
             slot.shelf.stale()
 
     # --- while it is up, and after
@@ -465,6 +480,7 @@ class Upstream:
             suspected=lambda _: slot.watch.suspect() if slot.watch is not None else None,
         )
         slot.pooled = pooled
+        self._held[pooled] = slot
         slot.backoff.succeeded()
         slot.shelf = Shelf(
             pooled,
@@ -480,12 +496,13 @@ class Upstream:
         return pooled
 
     def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
-        if by_itself and not self.remote:
+        if by_itself and not self.remote and not slot.id.era.startswith("bridged"):
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
         if slot.watch is not None:
             slot.watch.end()
         slot.watch = slot.pooled = None
+        self._held.pop(pooled, None)
         shelf, slot.shelf = slot.shelf, None
         if slot.id.session.startswith("bridge "):
             self._slots.pop(slot.id, None)
@@ -505,15 +522,21 @@ class Upstream:
             if slot.pooled is not None:
                 slot.pooled.end(reason)
         await asyncio.gather(*(slot.starting for slot in slots if slot.starting is not None), return_exceptions=True)
+        for slot in slots:
+            # A start that was through before it could be cancelled.
+            if slot.pooled is not None:
+                slot.pooled.end(reason)
         await asyncio.gather(*(slot.closing for slot in slots if slot.closing is not None), return_exceptions=True)
 
     async def _end_all(self, reason: str) -> None:
-        for task in tuple(self._wanted.values()):
-            task.cancel()
-        await self._starts.aclose()
-        await self._close(list(self._slots.values()), reason)
-        await self._work.aclose()
-        await self._closing.finish()
+        async with self._changing:
+            self._changes += 1
+            for task in tuple(self._wanted.values()):
+                task.cancel()
+            await self._starts.aclose()
+            await self._close(list(self._slots.values()), reason)
+            await self._work.aclose()
+            await self._closing.finish()
 
     def _watch(self, slot: _Slot) -> None:
         """Look after what is there; anew where the limits changed. What a bridge stands on is looked after itself."""
@@ -538,7 +561,11 @@ class Upstream:
     def _tell_now(self) -> None:
         self._telling = None
         for told in tuple(self._told):
-            told()
+            try:
+                told()
+            except Exception:
+                # One listener's fault is not the others'.
+                _logger.exception("a listener to changes of %s failed", self.name)
 
     def __repr__(self) -> str:
         return f"<Upstream {self.name}: {self.state.kind}>"

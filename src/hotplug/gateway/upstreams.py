@@ -10,6 +10,7 @@ from hotplug.connect import NativeTarget, ObjectTarget, PythonTarget
 from hotplug.errors import Unavailable
 from hotplug.gateway.catalog import Catalog
 from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.instances import Instances
 from hotplug.gateway.link import Link
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.raw_channel import LinkConversation
@@ -57,6 +58,8 @@ class Servers:
         self._spoken: dict[str, _Spoken] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._threads: dict[str, str] = {}
+        self.instances = Instances()
+        """The profile operations of all servers that were looked at."""
 
     def names(self) -> Sequence[str]:
         """All servers, in the order of the file."""
@@ -69,11 +72,16 @@ class Servers:
             if new.get(name) != config:
                 self._spoken.pop(name, None)
         self._configs = new
+        self._joined()
 
     def in_process(self, server: str) -> bool:
         """Whether it runs in this process, so that there is no link to it."""
         config = self._configs.get(server)
         return config is not None and is_native(config)
+
+    def remote(self, server: str) -> bool:
+        """Whether it is reached over HTTP."""
+        return self.upstream(server).remote
 
     def upstream(self, server: str) -> Upstream:
         """The server in the pool.
@@ -113,7 +121,7 @@ class Servers:
             return None
         self._threads[server] = caller.thread
         known = self._spoken.get(server)
-        edition = (self.upstream(server).instance, catalog.version) if link is not None else None
+        edition = (self.upstream(server).instance_of(link), catalog.version) if link is not None else None
         if known is not None:
             if known.speaker is not None:
                 await known.speaker.settle()
@@ -126,7 +134,12 @@ class Servers:
                 conversation = self._conversation(server) if link is not None else None
                 speaker = await speak(config, conversation=conversation, store=self._store)
                 known = self._spoken[server] = _Spoken(speaker, edition)
+                self._joined()
         return known.speaker
+
+    def _joined(self) -> None:
+        held = (self._spoken.get(name) for name in self._configs)
+        self.instances.update(one.speaker for one in held if one is not None and one.speaker is not None)
 
     def _conversation(self, server: str) -> LinkConversation:
         async def reach(thread: str) -> Link:
@@ -137,10 +150,11 @@ class Servers:
         async def catalog(link: Link) -> Catalog:
             return await self.upstream(server).catalog(link)
 
-        config = self._configs[server]
-        return LinkConversation(
-            server, reach, catalog, instance=lambda: self.upstream(server).instance, timeout=config.call_timeout or 60.0
-        )
+        def instance(link: Link) -> str:
+            return self.upstream(server).instance_of(link)
+
+        timeout = self._configs[server].call_timeout or 60.0
+        return LinkConversation(server, reach, catalog, instance=instance, timeout=timeout)
 
     async def aclose(self) -> None:
         """Let go of what native servers hold."""

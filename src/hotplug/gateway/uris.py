@@ -104,12 +104,12 @@ def fitting(
     resources, if there is only one.
 
     Args:
-        uri: As the client has it.
+        uri: As the client has it; a template as it stands, where it asks for a completion.
         resources: What each exposed URI is; only of what the caller may use.
         templates: The same of exposed templates.
         offering: The servers that the caller may use and that offer resources at all.
     """
-    if listed := resources.get(uri):
+    if listed := resources.get(uri) or templates.get(uri):
         return listed
     if (named := unprefixed(uri)) is not None:
         return named if named[0] in offering else None

@@ -9,17 +9,20 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
+from hotplug.gateway.config import SearchConfig
 from hotplug.gateway.grants import Grants
+from hotplug.gateway.instances import Allowed, Instances
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps
-from hotplug.gateway.offers import Instance, Merged, Offer, merge
+from hotplug.gateway.references import unusable_schemas
 from hotplug.gateway.sessions import Session
 from hotplug.gateway.speaking import Speaker
+from hotplug.gateway.toolset import OURS, Shown, Toolset
 
 __all__ = ["Caller", "Known", "Pinned", "Upstreams", "View"]
 
@@ -30,6 +33,7 @@ _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
 _AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
+_TOOLSETS: Final = 2_000
 _logger = logging.getLogger(__name__)
 
 
@@ -66,6 +70,7 @@ class Known:
         link: None for a native server in this process.
         closed: Tools that are shut though they are there, each with the reason.
         speaker: Where it speaks profiles.
+        piped: Whether it is a child, spoken to over pipes.
     """
 
     server: str
@@ -73,6 +78,7 @@ class Known:
     catalog: Catalog = _NOTHING
     closed: Mapping[str, str] = field(default_factory=dict[str, str])
     speaker: Speaker | None = None
+    piped: bool = False
 
 
 class Upstreams(Protocol):
@@ -84,6 +90,10 @@ class Upstreams(Protocol):
 
     def in_process(self, server: str) -> bool:
         """Whether it runs in this process, so that there is no link to it."""
+        ...
+
+    def remote(self, server: str) -> bool:
+        """Whether it is reached over HTTP."""
         ...
 
     async def link(self, server: str, caller: Caller) -> Link:
@@ -100,6 +110,11 @@ class Upstreams(Protocol):
         """What it speaks of profiles, looked at anew where that may have changed."""
         ...
 
+    @property
+    def instances(self) -> Instances:
+        """The profile operations of all servers."""
+        ...
+
 
 class Pinned(Protocol):
     """Says which tools changed since their owner accepted them."""
@@ -110,12 +125,16 @@ class Pinned(Protocol):
 class View:
     """Lists and looks up."""
 
-    def __init__(self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned) -> None:
+    def __init__(
+        self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned, search: SearchConfig | None = None
+    ) -> None:
         self.upstreams = upstreams
         self.grants = grants
         self.book = book
         self._pins = pins
         self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
+        self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
 
     def servers(self, caller: Caller) -> list[str]:
@@ -139,7 +158,8 @@ class View:
             except LinkLost as lost:
                 raise Unavailable(f"{server} can't be reached: {lost.reason}") from None
             speaker = await self.upstreams.speaker(server, caller, link, catalog)
-            known = Known(server, link, catalog, await self._closed(server, catalog), speaker)
+            closed = await self._closed(server, catalog)
+            known = Known(server, link, catalog, closed, speaker, piped=not self.upstreams.remote(server))
         parts = tuple(speaker.offers) if speaker is not None else ()
         if parts:
             await self.book.learn_parts(parts)
@@ -149,15 +169,19 @@ class View:
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
         seen = self._seen.get(server)
         if seen is None or seen[0] is not catalog:
-            closed = await self._pins.closed(server, catalog.tools.items)
+            closed = dict(await self._pins.closed(server, catalog.tools.items))
+            for item in catalog.tools.items:
+                reason = unusable_schemas(item.raw)
+                if reason is not None:
+                    closed[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
             seen = self._seen[server] = (catalog, closed)
         return seen[1]
 
-    def forget_pins(self, server: str) -> None:
-        """Look at a server's definitions anew: its owner accepted some."""
-        self._seen.pop(server, None)
+    def forget_pins(self) -> None:
+        """Look at all definitions anew: an owner accepted some."""
+        self._seen.clear()
 
     async def all_known(self, caller: Caller) -> list[Known]:
         """Those of the caller's servers that answer in time; a bad one never delays the others for longer."""
@@ -199,50 +223,54 @@ class View:
             and self.grants.gives(caller.thread, known.server, tool)
         )
 
-    def may_use(self, known: Known, caller: Caller, offer: Offer) -> bool:
-        """Whether a caller may use a part of a profile at a server."""
-        if offer.part.startswith(_CONNECTION):
-            return caller.aware and self.grants.gives_server(caller.thread, known.server)
-        return self.grants.gives(caller.thread, known.server, offer.part, underlying=offer.underlying)
+    def allowed(self, caller: Caller) -> Allowed:
+        """Says of a part or an event of a server whether the caller may use it."""
+        speakers = {one.server: one for one in self.upstreams.instances.speakers}
 
-    def parts(self, known: Sequence[Known], caller: Caller) -> dict[str, Merged]:
-        """The parts of profiles that a caller may use, each over all the servers that have it."""
-        offers: dict[str, list[Offer]] = {}
-        speaking: dict[str, dict[str, Instance]] = {}
-        for one in known:
-            if one.speaker is None:
-                continue
-            mine = [offer for offer in one.speaker.offers.values() if self.may_use(one, caller, offer)]
-            for offer in mine:
-                offers.setdefault(offer.part, []).append(offer)
-            for profile in {offer.profile for offer in mine}:
-                speaking.setdefault(profile, {})[one.server] = Instance(one.server, one.speaker.title)
-        return {
-            part: merge(
-                found,
-                tuple(speaking[found[0].profile].values()),
-                aware=caller.aware,
-                optional=part.startswith(_CONNECTION),
-            )
-            for part, found in offers.items()
-        }
+        def may(server: str, part: str) -> bool:
+            offer = speakers[server].offers.get(part) if server in speakers else None
+            underlying = offer.underlying if offer is not None else ()
+            return self.grants.gives(caller.thread, server, part, underlying=underlying)
 
-    def tools(self, known: Sequence[Known], caller: Caller) -> list[tuple[str, Object, bool]]:
-        """Every tool that a caller may use: the name it goes by, its definition, and whether it is shown up front.
+        return may
+
+    def toolset(self, known: Sequence[Known], caller: Caller) -> Toolset:
+        """Every tool that a caller may use, and which of them are listed. Made anew when anything in it may differ.
 
         Operations of profiles come first, then raw tools by server.
         """
-        found: list[tuple[str, Object, bool]] = []
-        for part, merged in self.parts(known, caller).items():
-            exposed = self.book.exposed("", "tools", part)
+        stamp = (
+            self.grants.refresh(),
+            self.book.version,
+            tuple((one.server, one.catalog.version, one.closed) for one in known),
+            tuple((one.server, one.version) for one in self.upstreams.instances.speakers),
+        )
+        key = (caller.thread, caller.aware)
+        held = self._toolsets.get(key)
+        if held is None or held[0] != stamp:
+            if len(self._toolsets) >= _TOOLSETS:
+                self._toolsets.clear()
+            held = self._toolsets[key] = (stamp, Toolset(self._tools(known, caller), self._search, self._ours()))
+        return held[1]
+
+    def _ours(self) -> tuple[str, str]:
+        search, call = (self.book.exposed("", "tools", name) for name in OURS)
+        return search or OURS[0], call or OURS[1]
+
+    def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        found: list[Shown] = []
+        for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
+            exposed = self.book.exposed("", "tools", merged.part)
             if exposed is not None:
-                found.append((exposed, {**merged.tool, "name": Raw(dumps(exposed))}, merged.eager))
+                definition = {**merged.tool, "name": Raw(dumps(exposed))}
+                always = merged.part.startswith(_CONNECTION)
+                found.append(Shown(exposed, "", definition, merged.eager or always, not merged.guarded and not always))
         for one in known:
             for item in one.catalog.tools.items:
                 exposed = self.book.exposed(one.server, "tools", item.name)
                 if exposed is not None and self.may_call(one, caller, item.name):
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
-                    found.append((exposed, raw, False))
+                    found.append(Shown(exposed, one.server, raw))
         return found
 
     # Lists

@@ -56,22 +56,24 @@ async def test_a_server_of_the_sdk_says_who_it_is_and_answers(child: Child, era:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_three_thousand_progress_notes_reach_a_slow_reader_before_the_result(child: Child, era: Era) -> None:
-    async with linked(child("real"), era) as link:
-        async with link.exchange(call(era, "burst", {"count": 3000}, id=7, token="mine")) as answer:
-            assert answer.frames is not None
-            progress: list[float] = []
-            async for frame in answer.frames:
-                assert frame.message is not None
-                if frame.message.method == "notifications/progress":
-                    assert frame.message.value("progressToken") == "mine"
-                    progress.append(frame.message.value("progress"))
-                    if len(progress) % 100 == 0:
-                        # Slower than the server by far.
-                        await asyncio.sleep(0.02)
-                else:
-                    assert frame.message.id == b"7"
-                    assert len(progress) == 3000
-            assert progress == list(range(1, 3001))
+    async with (
+        linked(child("real"), era) as link,
+        link.exchange(call(era, "burst", {"count": 3000}, id=7, token="mine")) as answer,
+    ):
+        assert answer.frames is not None
+        progress: list[float] = []
+        async for frame in answer.frames:
+            assert frame.message is not None
+            if frame.message.method == "notifications/progress":
+                assert frame.message.value("progressToken") == "mine"
+                progress.append(frame.message.value("progress"))
+                if len(progress) % 100 == 0:
+                    # Slower than the server by far.
+                    await asyncio.sleep(0.02)
+            else:
+                assert frame.message.id == b"7"
+                assert len(progress) == 3000
+        assert progress == list(range(1, 3001))
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -262,23 +264,27 @@ async def test_a_batch_is_read_as_its_messages(child: Child) -> None:
         '[{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":TOKEN,"progress":1}},'
         '{"jsonrpc":"2.0","id":ID,"result":{}}]'
     )
-    async with linked(child("odd"), "legacy") as link:
-        async with link.exchange(call("legacy", "odd", {"text": text}, token="t")) as answer:
-            note, result = await all_of(answer)
-            assert note.value("progressToken") == "t"
-            assert result.id == b"1"
+    async with (
+        linked(child("odd"), "legacy") as link,
+        link.exchange(call("legacy", "odd", {"text": text}, token="t")) as answer,
+    ):
+        note, result = await all_of(answer)
+        assert note.value("progressToken") == "t"
+        assert result.id == b"1"
 
 
 async def test_a_servers_request_goes_to_the_only_exchange_and_its_answer_back(child: Child) -> None:
-    async with linked(child("odd"), "legacy") as link:
-        async with link.exchange(call("legacy", "ask", {"id": 1, "method": "roots/list"})) as answer:
-            assert answer.frames is not None
-            asked = (await anext(aiter(answer.frames))).message
-            assert asked is not None
-            assert (asked.kind, asked.method, asked.id) == ("request", "roots/list", b"1")
-            await link.send(Message.result_of(b"1", {"roots": []}), scope="s")
-            (last,) = await all_of(answer)
-            assert json.loads(bytes(last.fields["result"])) == {"said": {"roots": []}}
+    async with (
+        linked(child("odd"), "legacy") as link,
+        link.exchange(call("legacy", "ask", {"id": 1, "method": "roots/list"})) as answer,
+    ):
+        assert answer.frames is not None
+        asked = (await anext(aiter(answer.frames))).message
+        assert asked is not None
+        assert (asked.kind, asked.method, asked.id) == ("request", "roots/list", b"1")
+        await link.send(Message.result_of(b"1", {"roots": []}), scope="s")
+        (last,) = await all_of(answer)
+        assert json.loads(bytes(last.fields["result"])) == {"said": {"roots": []}}
 
 
 async def test_a_servers_request_among_several_goes_to_the_general_reader(child: Child) -> None:
@@ -331,10 +337,12 @@ async def test_changes_are_told_and_go_to_the_general_reader(child: Child, metho
 
 
 async def test_log_messages_belong_to_the_only_exchange(child: Child) -> None:
-    async with linked(child("odd"), "legacy") as link:
-        async with link.exchange(call("legacy", "tell", {"method": "notifications/message"})) as answer:
-            note, _ = await all_of(answer)
-            assert note.method == "notifications/message"
+    async with (
+        linked(child("odd"), "legacy") as link,
+        link.exchange(call("legacy", "tell", {"method": "notifications/message"})) as answer,
+    ):
+        note, _ = await all_of(answer)
+        assert note.method == "notifications/message"
 
 
 async def test_a_subscription_is_named_by_the_callers_id(child: Child) -> None:

@@ -238,6 +238,20 @@ async def test_what_is_past_its_days_is_dropped_when_the_gateway_starts(store: S
     assert [one.at for one in await stored(store)] == [now]
 
 
+async def test_what_was_dropped_is_gone_from_the_files_too(url: str, everything_written: Callable[[], bytes]) -> None:
+    async with open_store(url) as store, records(store, ON) as noting:
+        for _ in range(50):
+            noting.add(call(at=1000.0), arguments=dumps({"note": MARK + "x" * 1500}))
+        noting.add(call(), arguments=dumps({"note": "stays"}))
+        await noting.flush()
+        assert MARK.encode() in everything_written()
+        await noting.purge()
+        assert len(await stored(store)) == 1
+    written = everything_written()
+    assert b"stays" in written
+    assert MARK.encode() not in written
+
+
 async def test_more_than_the_queue_holds_is_counted_and_the_count_is_on_record(store: SqliteStore) -> None:
     async with records(store, queued=10) as noting:
         for _ in range(25):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import logging
+import os
 import random
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import aclosing, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -212,6 +214,52 @@ async def test_what_the_same_process_closes_by_another_way_is_closed_at_once_too
     async with open_store(url) as elsewhere, Threads.over(elsewhere) as others:
         await others.close(thread.id)
         assert not threads.authenticate(thread.id, token)
+
+
+async def test_who_holds_something_of_a_thread_is_told_when_anybody_closes_it(url: str, threads: Threads) -> None:
+    root, _ = await threads.open()
+    child, _ = await threads.open(parent=root.id)
+    kept, _ = await threads.open()
+    async with open_store(url) as elsewhere, Threads.over(elsewhere) as others, asyncio.timeout(10):
+        told = aclosing(others.closings(every=0.001))
+        async with told as closings:
+            first = asyncio.ensure_future(anext(closings))
+            await asyncio.sleep(0)
+            await threads.open()
+            await threads.close(root.id)
+            assert await first == {root.id, child.id}
+            second = asyncio.ensure_future(anext(closings))
+            await others.close(kept.id)
+            assert await second == {kept.id}
+
+
+async def test_what_was_closed_is_forced_to_the_disk(threads: Threads, monkeypatch: pytest.MonkeyPatch) -> None:
+    thread, _ = await threads.open()
+    forced: list[str] = []
+
+    def fsync(fd: int) -> None:
+        forced.append(Path(f"/proc/self/fd/{fd}").readlink().name)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    await threads.close("t_none")
+    assert forced == []
+    await threads.close(thread.id)
+    assert forced == ["gateway.db-wal"]
+
+
+@pytest.mark.parametrize("moment", [0, 1, 2, 5, 20])
+async def test_an_opening_that_is_cancelled_leaves_all_or_nothing(url: str, moment: int) -> None:
+    async with open_store(f"{url}?durability=full") as store, Threads.over(store) as threads:
+        root, token = await threads.open()
+        opening = asyncio.ensure_future(threads.open(parent=root.id))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        assert threads.authenticate(root.id, token)
+        await threads.close(root.id)
+        assert threads.list() == ()
+        await threads.open()
 
 
 async def test_the_owners_thread_is_made_once_has_no_token_and_can_be_opened_again(url: str, threads: Threads) -> None:

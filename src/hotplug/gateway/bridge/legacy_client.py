@@ -114,6 +114,11 @@ class LegacyClientLink:
     def lost(self) -> str | None:
         return "it was closed" if self._closed else self.below.lost
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._running)
+
     @asynccontextmanager
     async def exchange(self, outgoing: Outgoing) -> AsyncGenerator[Answer, None]:
         own = await self._own_answer(outgoing.message)

@@ -133,6 +133,11 @@ class ModernClientLink:
         # A session that ended is opened again with the next request.
         return "it was closed" if self._closed else None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way, a call waits for input, or somebody listens."""
+        return bool(self._running or self._calls or len(self._parked))
+
     @asynccontextmanager
     async def exchange(self, outgoing: Outgoing) -> AsyncGenerator[Answer, None]:
         message = outgoing.message
@@ -145,7 +150,7 @@ class ModernClientLink:
         try:
             if message.method == "subscriptions/listen":
                 carried = self._listen(message, stop)
-            elif message.method in INPUT_METHODS and message.text("requestState") is not None:
+            elif message.method in INPUT_METHODS and bytes(message.params.get("requestState", b"null")) != b"null":
                 carried = self._go_on(outgoing, stop)
             else:
                 carried = self._begin(outgoing, stop)

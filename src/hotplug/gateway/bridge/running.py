@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
@@ -17,6 +18,7 @@ from hotplug.gateway.message import Message, split
 
 __all__ = ["Running", "Visit"]
 
+_logger: Final = logging.getLogger("hotplug.gateway")
 _MOST_WAITING: Final = 256
 
 _Item = Message | Answer | LinkLost | None
@@ -183,6 +185,10 @@ class Running:
                             await self._came(frame.message)
         except LinkLost as lost:
             await self._items.put(lost)
+        except Exception:
+            # Whoever waits for the answer must not wait for ever.
+            _logger.exception("carrying a call failed")
+            await self._items.put(LinkLost("carrying the call failed", sent=True))
         else:
             await self._items.put(None)
         finally:
