@@ -383,6 +383,14 @@ def test_what_threads_would_get_is_said_with_the_reason(run: Run, config: Path) 
     assert "a sub-agent: 6 of 7 tools" in flat(text)
 
 
+def test_an_open_thread_is_told_with_the_rest(run: Run, config: Path) -> None:
+    store = f"sqlite:///{config.parent / 'gateway.sqlite3'}"
+    opened = run("thread", "open", "--store", store, "--json").document["thread"]
+    assert run("access", "pick", opened["id"], "host-only").code == 0
+    _, server, _ = one(run, config, f'{tiny()}\n[store]\nurl = "{store}"')
+    assert {each["threads"][0]: each["tools"] for each in server["gets"]} == {"a new thread": 7, opened["id"]: 0}
+
+
 def test_a_project_s_narrowing_is_told(run: Run, config: Path, tmp_path: Path) -> None:
     (tmp_path / "hotplug.toml").write_text('[access]\ntools = { it = { allow = ["get_event"] } }\n')
     assert run("trust", "hotplug.toml").code == 0

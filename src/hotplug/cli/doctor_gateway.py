@@ -68,11 +68,11 @@ async def examine_gateway(
     if limit is not None:
         servers = [replace(one, limit=limit) if isinstance(one, Given) else one for one in servers]
     examined = await examine(servers, limit=limit or 60.0, progress=out.progress)
-    gets = _all_gets(out, config, examined)
+    gets = await _all_gets(out, config, examined)
     return tuple(replace(one, gets=gets.get(one.label, ())) for one in examined)
 
 
-def _all_gets(out: Output, config: GatewayConfig, examined: Sequence[Examined]) -> Mapping[str, tuple[Gets, ...]]:
+async def _all_gets(out: Output, config: GatewayConfig, examined: Sequence[Examined]) -> Mapping[str, tuple[Gets, ...]]:
     from hotplug.access import Host
     from hotplug.errors import StoreError
     from hotplug.store.settings import SettingsFile
@@ -87,7 +87,24 @@ def _all_gets(out: Output, config: GatewayConfig, examined: Sequence[Examined]) 
         return {}
     if looked.problem is not None:
         out.note(f"warning: {looked.problem}")
-    return gets_of(config, looked.settings, host)
+    return gets_of(config, looked.settings, host, await _open_threads(out, config))
+
+
+async def _open_threads(out: Output, config: GatewayConfig) -> Mapping[str, Thread]:
+    """The threads that are open in the gateway's store; none where there is no store yet, or none that can be read."""
+    from hotplug.cli.gateway_store import open_existing
+    from hotplug.errors import StoreError
+    from hotplug.gateway.threads import Threads
+
+    try:
+        store = open_existing(out, config.store_url)
+        if store is None:
+            return {}
+        async with store, Threads.over(store) as threads:
+            return {one.id: found for one in threads.list() if (found := threads.lineage().get(one.id)) is not None}
+    except (StoreError, ConfigError) as error:
+        out.note(f"warning: {error}")
+        return {}
 
 
 def gets_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -257,3 +258,37 @@ def start_one(
     (examined,) = anyio.run(examine_gateway, out, found, [pick(found, name)], timeout)
     out.answer("hotplug.doctor.server/1", examined.document(), lambda: server_text(examined))
     return exit_of([examined])
+
+
+@command(app, "accept")
+def accept(
+    out: Output,
+    name: Annotated[str, typer.Argument(help="The server's name.", show_default=False)],
+    tools: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Only these of its tools. [default: all that changed]", metavar="[TOOL]...", show_default=False
+        ),
+    ] = None,
+    config: ConfigOption = None,
+    look: Annotated[bool, typer.Option("--look", help="Only show what changed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the changes without being asked.")] = False,
+) -> int:
+    """Show what changed in a server's tools since they were pinned, and take it if you want.
+
+    A tool is pinned as it was first seen: name, schemas, annotations and wording. One that changes is closed to every
+    thread until it is accepted here, since what a model reads of a tool is what it obeys. Starts the server; calls none
+    of its tools.
+
+    Exit codes: 0 nothing is closed any more, 1 something stays closed, 4 the server can't be reached.
+    """
+    from hotplug.cli.asking import Asking
+    from hotplug.cli.doctor_gateway import pick
+    from hotplug.cli.server_accept import accept as accepted
+
+    found = configuration(out, config, warn=False)
+    pick(found, name)
+    if name in found.broken:
+        raise found.broken[name]
+    server = replace(found.servers[name], disabled=False)
+    return anyio.run(partial(accepted, look=look), out, found, server, tools or [], Asking(yes))
