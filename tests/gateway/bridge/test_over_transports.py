@@ -193,3 +193,27 @@ async def test_a_call_given_up_over_http_ends_at_the_server() -> None:
             await old.aclose()
             await new.aclose()
             await below.aclose()
+
+
+async def test_questions_of_calls_at_once_on_one_pipe_are_all_answered() -> None:
+    opened: list[Link] = []
+
+    async def open_one(initialize: Object) -> Link:
+        opened.append(await open_stdio(child(), "legacy", initialize=initialize))
+        return opened[-1]
+
+    bridge = await for_modern_client(open_one, b"secret")
+    try:
+        async with front(bridge) as transport, Client(transport, mode="2026-07-28", **ANSWERS) as client:
+
+            async def ask() -> None:
+                result = await client.call_tool("test_input_required_result_multi_round", {})
+                assert result.content[0].text == "Ada likes red."  # pyright: ignore
+
+            with anyio.fail_after(30):
+                async with anyio.create_task_group() as tasks:
+                    for _ in range(10):
+                        tasks.start_soon(ask)
+        assert len(opened) == 2
+    finally:
+        await bridge.aclose()

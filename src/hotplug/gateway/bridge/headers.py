@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from hotplug.gateway.bridge.words import MODERN
@@ -35,31 +36,35 @@ def encoded(value: str) -> str:
     """A header's value: as it is where it survives in one, else in base64."""
     if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
         return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode('ascii')}?="
+    return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode('ascii')}?="
 
 
 def mirrored(schema: Any, arguments: Any) -> dict[str, str]:
     """The `mcp-param-…` headers of a call, by the tool's input schema."""
     headers: dict[str, str] = {}
-    for path, token in _marked(schema, ()):
+    for path, token in _marked(schema):
         value = arguments
         for key in path:
             value = cast("Mapping[str, Any]", value).get(key) if isinstance(value, Mapping) else None
         if isinstance(value, bool):
             headers[f"mcp-param-{token}".lower()] = "true" if value else "false"
         elif isinstance(value, str | int | float):
-            headers[f"mcp-param-{token}".lower()] = encoded(str(value))
+            # An integer of thousands of digits has no text.
+            with suppress(ValueError):
+                headers[f"mcp-param-{token}".lower()] = encoded(str(value))
     return headers
 
 
-def _marked(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if not isinstance(schema, dict):
-        return
-    node = cast("dict[str, Any]", schema)
-    token = node.get(_KEY)
-    if path and isinstance(token, str) and _TOKEN.fullmatch(token):
-        yield path, token
-    properties: Any = node.get("properties")
-    if isinstance(properties, dict):
-        for name, inner in cast("dict[str, Any]", properties).items():
-            yield from _marked(inner, (*path, name))
+def _marked(schema: Any) -> Iterator[tuple[tuple[str, ...], str]]:
+    left: list[tuple[tuple[str, ...], Any]] = [((), schema)]
+    while left:
+        path, found = left.pop()
+        if not isinstance(found, dict):
+            continue
+        node = cast("dict[str, Any]", found)
+        token = node.get(_KEY)
+        if path and isinstance(token, str) and _TOKEN.fullmatch(token):
+            yield path, token
+        properties: Any = node.get("properties")
+        if isinstance(properties, dict):
+            left.extend(((*path, name), inner) for name, inner in cast("dict[str, Any]", properties).items())

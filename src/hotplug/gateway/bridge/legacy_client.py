@@ -114,6 +114,11 @@ class LegacyClientLink:
     def lost(self) -> str | None:
         return "it was closed" if self._closed else self.below.lost
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is under way."""
+        return bool(self._running)
+
     @asynccontextmanager
     async def exchange(self, outgoing: Outgoing) -> AsyncGenerator[Answer, None]:
         own = await self._own_answer(outgoing.message)
@@ -367,7 +372,11 @@ class _Call:
                 if retry.is_answer:
                     yield Frame(retry)
                     return
-                answer = await self._send(retry)
+                try:
+                    answer = await self._send(retry)
+                except LinkLost as lost:
+                    # The retry may not have been sent; what it goes on with was.
+                    raise LinkLost(lost.reason, sent=True) from None
         except Stopped:
             return
 

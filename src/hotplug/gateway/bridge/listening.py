@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any, Final, cast
 
@@ -14,8 +15,10 @@ from hotplug.gateway.message import Message, Object, loads, split
 
 __all__ = ["Listening", "NotHeard"]
 
+_logger: Final = logging.getLogger("hotplug.gateway")
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
+_PATIENCE: Final = 30.0
 _KINDS: Final = {
     "tools": ("toolsListChanged", "notifications/tools/list_changed"),
     "prompts": ("promptsListChanged", "notifications/prompts/list_changed"),
@@ -62,13 +65,14 @@ class Listening:
         self._uris: set[str] = set()
         self._streams = 0
         self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._changing = asyncio.Lock()
         self.notices = Notices()
 
     def start(self) -> None:
         """Hear of lists that change, where the server says that it tells."""
         if self._task is None and self._lists:
-            self._task = asyncio.create_task(self._keep(dict(self._lists), frozenset(self._uris), None))
+            self._task = self._begin(frozenset(self._uris), None)
 
     async def subscribe(self, uri: str) -> None:
         """Hear of a resource too.
@@ -100,14 +104,25 @@ class Listening:
     async def aclose(self) -> None:
         """End the stream."""
         self.notices.end()
-        await self._end(self._task)
+        for task in tuple(self._tasks):
+            await self._end(task)
+
+    def _begin(self, uris: frozenset[str], opened: asyncio.Future[frozenset[str]] | None) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._keep(dict(self._lists), uris, opened))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _widen(self, uris: frozenset[str], needed: str | None) -> None:
         # The new stream is there before the old one ends, so nothing falls between them.
         opened: asyncio.Future[frozenset[str]] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._keep(dict(self._lists), uris, opened))
+        task = self._begin(uris, opened)
         try:
-            honored = await opened
+            async with asyncio.timeout(_PATIENCE):
+                honored = await opened
+        except TimeoutError:
+            await self._end(task)
+            raise LinkLost(f"the server didn't acknowledge a subscription in {_PATIENCE:g} s", sent=True) from None
         except BaseException:
             await self._end(task)
             raise
@@ -140,6 +155,8 @@ class Listening:
                     return
                 if isinstance(error, NotHeard):
                     return
+            except Exception:
+                _logger.exception("reading a subscription failed")
             if opened is not None and not opened.done():
                 opened.set_exception(NotHeard())
                 return
