@@ -32,7 +32,10 @@ class Endpoint:
 
 @contextmanager
 def gateway(server: str) -> Generator[Endpoint]:
-    """The gateway in front of one server, given as the body of its entry in `hotplug.toml`."""
+    """The gateway in front of one server, given as the body of its entry in `hotplug.toml`.
+
+    The one place where the gateway is started. The suite can send no token: what is in `headers` is added by a front.
+    """
     with tempfile.TemporaryDirectory(prefix="hotplug-conformance-") as folder:
         settings = Path(folder) / "hotplug.toml"
         settings.write_text(f'[servers.everything]\nprefix = ""\n{server}', encoding="utf-8")
@@ -56,7 +59,10 @@ def before_http() -> Generator[Endpoint]:
 @contextmanager
 def before_stdio() -> Generator[Endpoint]:
     command, *arguments = UPSTREAM
-    with gateway(f"command = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n") as endpoint:
+    # A gateway gives its upstreams none of its own variables, so that one that isn't installed is found only by this.
+    source = json.dumps(str(Path(__file__).resolve().parents[1] / "src"))
+    entry = f"command = {json.dumps(command)}\nargs = {json.dumps(arguments)}\nenv = {{ PYTHONPATH = {source} }}\n"
+    with gateway(entry) as endpoint:
         yield endpoint
 
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import anyio
 
@@ -39,7 +39,20 @@ from hotplug.profile.versions import Range, default_range
 from hotplug.serve import Runtime
 from hotplug.store import Store, default_store
 
-__all__ = ["Connecting", "MemoryChannel", "connect"]
+if TYPE_CHECKING:
+    from hotplug.projection import Loaded, ProjectedProvider
+
+__all__ = [
+    "Connecting",
+    "MemoryChannel",
+    "account_of",
+    "connect",
+    "fitting",
+    "in_process",
+    "listed",
+    "projected",
+    "with_defaults",
+]
 
 P = TypeVar("P", bound=Profile)
 
@@ -185,14 +198,14 @@ async def _channel(
 ) -> tuple[Channel, Runtime | None]:
     """The channel to what speaks the profile, and the runtime where it runs in this process."""
     name = str(options.get("name") or target)
-    native = _native(target, store)
+    native = in_process(target, store)
     if native is not None:
         server, own_store, identity = native
         kept = store or await stack.enter_async_context(own_store or default_store(name))
         runtime = Runtime(server, store=kept, identity=identity, name=name)
         await stack.enter_async_context(runtime.opened())
         return MemoryChannel(runtime, name), runtime
-    session = McpSession(_with_defaults(target, projection), **options)
+    session = McpSession(with_defaults(target, projection), **options)
     await session.start()
     channel = McpChannel(session)
     stack.push_async_callback(channel.aclose)
@@ -202,7 +215,7 @@ async def _channel(
     return await _projected(stack, profile, target, channel, projection, store, name)
 
 
-def _with_defaults(target: Target, projection: str | Path | None) -> Target:
+def with_defaults(target: Target, projection: str | Path | None) -> Target:
     """The target with the variables that the projection's document wants, where the launch says nothing of them."""
     launch = target.launch if isinstance(target, EntryTarget) else target
     package = package_of(target)
@@ -235,35 +248,70 @@ async def _projected(
     store: Store | None,
     name: str,
 ) -> tuple[Channel, Runtime]:
-    from hotplug.projection import ProjectedProvider, choose, named
-
     tools = await channel.tools()
-    package = package_of(target)
-    known = (f"{package.registry}:{package.name}", package.version) if package else None
-    loaded = (
-        named(str(projection))
-        if projection is not None
-        else choose(profile.definition.name, package=known, tools=tools)
-    )
+    loaded = fitting(profile, target, projection, tools)
     if loaded is None:
-        listed = ", ".join(str(tool.get("name")) for tool in tools[:8]) + (" …" if len(tools) > 8 else "")
         raise ConnectError(
-            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it; "
-            f"its tools: {listed or 'none'}",
+            f"{name} speaks no {profile.definition.name}, and no shipped projection fits it; {listed(tools)}",
             target=name,
             hint="draft one with `hotplug projection new`, or name one with projection=",
         )
-    if profile.definition.name not in loaded.source.document.profiles:
-        raise ConfigError(f"the projection {loaded.name} is not one to {profile.definition.name}")
     kept = store or await stack.enter_async_context(default_store("projections"))
-    provider = ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=name, path=loaded.path)
-    runtime = Runtime(provider, store=kept, identity=f"{loaded.name}:{_account(kept.sealing_key(), target)}", name=name)
+    provider = projected(loaded, profile, channel, title=name)
+    runtime = Runtime(provider, store=kept, identity=account_of(loaded.name, target, kept), name=name)
     await stack.enter_async_context(runtime.opened())
     return MemoryChannel(runtime, name, mask=channel.mask), runtime
 
 
-def _native(target: Target, store: Store | None) -> tuple[Profile, Store | None, str] | None:
-    """A native server that can run in this process: one of the catalog, or one of the caller's own."""
+def fitting(
+    profile: type[Profile], target: Target, projection: str | Path | None, tools: Sequence[Mapping[str, Any]]
+) -> Loaded | None:
+    """The projection that presents a profile on a target: the one that is named, else a shipped one that fits.
+
+    Args:
+        projection: A name or a file; None: found by package and version, else by the list of tools.
+
+    Raises:
+        ConfigError: The one that is named is to another profile.
+        ProjectionError: There is none of that name, or two fit.
+    """
+    from hotplug.projection import choose, named
+
+    if projection is None:
+        package = package_of(target)
+        known = (f"{package.registry}:{package.name}", package.version) if package else None
+        return choose(profile.definition.name, package=known, tools=tools)
+    loaded = named(str(projection))
+    if profile.definition.name not in loaded.source.document.profiles:
+        raise ConfigError(f"the projection {loaded.name} is not one to {profile.definition.name}")
+    return loaded
+
+
+def projected(loaded: Loaded, profile: type[Profile], channel: Channel, *, title: str) -> ProjectedProvider:
+    """What presents a profile by a projection over a channel."""
+    from hotplug.projection import ProjectedProvider
+
+    return ProjectedProvider(loaded.source, profile, channel, tools=loaded.tools, title=title, path=loaded.path)
+
+
+def listed(tools: Sequence[Mapping[str, Any]]) -> str:
+    """The tools of a server, for a message."""
+    names = ", ".join(str(tool.get("name")) for tool in tools[:8]) + (" …" if len(tools) > 8 else "")
+    return f"its tools: {names or 'none'}"
+
+
+def in_process(target: Target, store: Store | None) -> tuple[Profile, Store | None, str] | None:
+    """A native server that can run in this process: one of the catalog, or one of the caller's own; else None.
+
+    Args:
+        store: One that is there already: none is opened then.
+
+    Returns:
+        The server, a store of its own where it has one, and its identity for refs.
+
+    Raises:
+        ConfigError, StoreError: The target names one that can't be used.
+    """
     if isinstance(target, NativeTarget):
         from hotplug.servers import native
 
@@ -282,10 +330,10 @@ def _native(target: Target, store: Store | None) -> tuple[Profile, Store | None,
     return None
 
 
-def _account(key: bytes, target: Target) -> str:
-    """What tells two accounts behind one kind of server apart and tells nothing else: a keyed hash of the launch."""
-    body = {"target": target.describe(), "settings": _settings(target)}
-    return hmac.new(key, json.dumps(body, sort_keys=True, default=str).encode(), hashlib.sha256).hexdigest()[:24]
+def account_of(kind: str, target: Target, store: Store) -> str:
+    """The identity for refs of one account behind a kind of server: a keyed hash of its launch tells it apart."""
+    body = json.dumps({"target": target.describe(), "settings": _settings(target)}, sort_keys=True, default=str)
+    return f"{kind}:{hmac.new(store.sealing_key(), body.encode(), hashlib.sha256).hexdigest()[:24]}"
 
 
 def _settings(target: Any) -> Any:

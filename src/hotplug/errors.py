@@ -116,6 +116,8 @@ class ConnectError(HotplugError):
         transport: `stdio`, `http` or `memory`.
         protocol: The protocol revision tried last, if it came so far.
         log: The last lines that the server wrote to standard error, or the last messages.
+        cause: Which kind of cause, where it is known, for programs: `missing_command`, `exits`, `noise`, `hangs`,
+            `revision`, `tls`, `auth`, `wrong_url`, `unreachable`.
     """
 
     code = "connect"
@@ -129,8 +131,10 @@ class ConnectError(HotplugError):
         protocol: str | None = None,
         log: tuple[str, ...] = (),
         hint: str | None = None,
+        cause: str | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
+        self.cause = cause
         self.target = target
         self.transport = transport
         self.protocol = protocol

@@ -52,6 +52,9 @@ Run = Callable[..., Ran]
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs a command in an empty folder, in this process."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOTPLUG_CONFIG", str(tmp_path / "config" / "hotplug.toml"))
+    monkeypatch.setenv("HOTPLUG_SETTINGS", str(tmp_path / "config" / "settings.json"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def command(*arguments: str) -> Ran:
         code = main(arguments)

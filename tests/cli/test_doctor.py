@@ -58,10 +58,18 @@ def test_the_text_says_cause_transport_and_last_lines(run: Run, tmp_path: Path) 
     (tmp_path / "hotplug.toml").write_text(
         f'[servers.dies]\ncommand = "{sys.executable}"\nargs = ["{SERVERS / "dies.py"}"]\n'
     )
-    ran = run("doctor")
+    ran = run("doctor", "hotplug.toml")
     assert ran.code == 4
     for words in ("✗ dies", "exited with code 7", "transport: stdio", "no such account", "1 server: 1 unreachable"):
         assert words in ran.out
+
+
+def test_an_untrusted_file_here_is_not_started(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "hotplug.toml").write_text('[servers.theirs]\ncommand = "no-such-program"\n')
+    ran = run("doctor")
+    assert ran.code == 0
+    assert "isn't trusted, and counts for nothing" in ran.err
+    assert "theirs" not in ran.out
 
 
 def test_as_lines_of_json_each_server_is_a_document(run: Run) -> None:

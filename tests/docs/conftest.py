@@ -209,6 +209,7 @@ PAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "test_claiming_goes_as_the_guide_says": ("docs/guides/evidence.md", {}),
     "test_giving_sub_agents_less_goes_as_the_guide_says": ("docs/guides/access-owners.md", {}),
     "test_embedding_access_goes_as_the_guide_says": ("docs/guides/access-hosts.md", {}),
+    "test_giving_each_conversation_a_thread_goes_as_the_guide_says": ("docs/guides/gateway-threads.md", {}),
     "test_what_the_readme_says_to_run_runs": (
         "README.md",
         {"make demo": "test_demo.py runs what it runs", "make test": "runs this"},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Generator
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,14 @@ def test_without_a_node_that_fits_the_error_says_what_is_there_and_how_to_get_on
 
 def test_the_version_is_the_locked_one() -> None:
     assert suite_version() == "0.2.0-alpha.12"
+
+
+def test_the_lock_has_a_hash_for_every_package_and_names_no_place() -> None:
+    lock = json.loads(resources.files("hotplug.testing").joinpath("conformance_suite/package-lock.json").read_text())
+    packages = [package for name, package in lock["packages"].items() if name]
+    assert len(packages) > 50
+    assert all(package["integrity"].startswith("sha512-") for package in packages)
+    assert not [package["resolved"] for package in packages if "resolved" in package]
 
 
 @pytest.mark.real

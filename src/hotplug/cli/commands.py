@@ -22,7 +22,10 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
+    "init": Command("hotplug.cli.init", "Write a hotplug.toml: your servers, from the clients that have them"),
+    "server": Command("hotplug.cli.server", "List, add, remove and test the gateway's servers"),
     "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),
+    "trust": Command("hotplug.cli.trust", "Let a project's hotplug.toml count"),
     "inspect": Command("hotplug.cli.inspect", "Say what a server is, speaks and lacks"),
     "call": Command("hotplug.cli.call", "Call one part of a server through its profile, or a raw tool"),
     "journey": Command("hotplug.cli.journey", "Play one agent journey on several backends and compare"),
@@ -30,6 +33,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("hotplug.cli.runs", "Show and verify the record of a verification"),
     "adjudicate": Command("hotplug.cli.adjudicate", "Decide written-down cases by the verification protocol"),
     "access": Command("hotplug.cli.access", "Say and set which servers and tools a thread gets, and why"),
+    "thread": Command("hotplug.cli.thread", "Open, fork, close and list the gateway's threads"),
+    "log": Command("hotplug.cli.log", "Show the gateway's records of calls"),
     "profile": Command("hotplug.cli.profile", "Read, compare, start, document and publish profiles"),
 }
 """In the order of the help: what a new user needs comes first."""

@@ -12,7 +12,7 @@ from hotplug.cli.failure import particulars
 from hotplug.cli.inspect_text import SHOWN, drift_words, spoken_words
 from hotplug.cli.printing import block
 
-__all__ = ["text"]
+__all__ = ["server_text", "text"]
 
 _WIDTH = 100
 _MARKS = {"fine": "✓", "wrong": "✗", "unreachable": "✗", "disabled": "–"}
@@ -40,17 +40,21 @@ def text(examined: Sequence[Examined], parts: Sequence[MachinePart]) -> str:
     return block(lines)
 
 
+def server_text(one: Examined) -> str:
+    """One server's part of it."""
+    return block(_server(one))
+
+
 def _server(one: Examined) -> Iterator[str]:
     head = f"{_MARKS[one.state]} {one.label}"
     if one.state == "disabled":
         yield f"{head}: disabled in its file"
         return
     if one.error is not None:
-        yield from textwrap.wrap(f"{head}: {one.error.message}", _WIDTH, subsequent_indent="    ")
+        yield from _wrapped(f"{head}: {one.error.message}", "", "    ")
         for name, value in particulars(one.error).items():
             yield from _particular(name, value)
-        if one.error.hint:
-            yield f"    {one.error.hint}"
+        yield from _fixes(one)
         return
     looked = one.looked
     assert looked is not None
@@ -64,13 +68,38 @@ def _server(one: Examined) -> Iterator[str]:
             if spoke.projection.unset:
                 yield f"      its launch doesn't set {', '.join(spoke.projection.unset)}"
         if spoke.reason:
-            yield from textwrap.wrap(spoke.reason, _WIDTH, initial_indent="      ", subsequent_indent="      ")
+            yield from _wrapped(spoke.reason, "      ", "      ")
     if not looked.profiles:
         yield "    no profile: raw tools only"
     if looked.problem:
         yield f"    {looked.problem}"
     for name, reason in list(looked.unusable.items())[:SHOWN]:
         yield f"    ✗ {name} {reason}"
+    for cause in one.causes:
+        yield from _wrapped(f"✗ {cause.message}")
+    yield from _fixes(one)
+    for gets in one.gets:
+        count = f"all {gets.of} tools" if gets.tools == gets.of else f"{gets.tools or 'none'} of {gets.of} tools"
+        reason = f": {gets.reason}" if gets.reason else ""
+        words = f"{', '.join(gets.threads)}: {count}{reason}"
+        yield from _wrapped(words)
+
+
+def _fixes(one: Examined) -> Iterator[str]:
+    for fix in dict.fromkeys(cause.fix for cause in one.causes):
+        yield from _wrapped(f"fix: {fix}")
+
+
+def _wrapped(text: str, first: str = "    ", other: str = "      ") -> list[str]:
+    """Paths, URLs and commands stay whole, to be copied."""
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=other,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _particular(name: str, value: Any) -> Iterator[str]:

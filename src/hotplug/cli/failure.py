@@ -124,6 +124,7 @@ def particulars(error: HotplugError) -> dict[str, Any]:
             "target": error.target,
             "transport": error.transport,
             "protocol": error.protocol,
+            "cause": error.cause,
             "log": [cut(line) for line in error.log],
         }
         return {name: value for name, value in known.items() if value}

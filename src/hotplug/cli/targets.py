@@ -11,16 +11,15 @@ import typer
 import typer.core
 
 from hotplug.cli.output import Output
+from hotplug.cli.printing import did_you_mean
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hotplug.connect import Target
+    from hotplug.connect import NamedTarget, Target
     from hotplug.connect.serversfile import ServersFile
+    from hotplug.gateway.config import GatewayConfig, ServerConfig
 
-__all__ = ["CONFIGURATION", "AfterDashes", "Given", "Launching", "given", "given_entry", "one_of"]
-
-CONFIGURATION: Final = "hotplug.toml"
-"""The file in this folder in which servers are looked up by name."""
+__all__ = ["AfterDashes", "Given", "Launching", "given", "given_config", "given_entry", "one_of"]
 
 _WORD: Final = "--command-word"
 
@@ -51,7 +50,10 @@ class Given:
         target: What it is; a name is looked up already.
         file: The configuration file that its entry stands in.
         projection: The projection that the entry names.
-        session: Options of the session: the file's secrets and the files for names.
+        session: Options of the session: the file's secrets, and the name that they are given to.
+        name: Its name in the gateway's configuration.
+        profiles: The profiles that it has to speak, each with a range after an `@` maybe.
+        limit: Seconds that its entry gives it to be ready.
     """
 
     target: Target
@@ -59,10 +61,15 @@ class Given:
     projection: str | None = None
     disabled: bool = False
     session: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    name: str | None = None
+    profiles: tuple[str, ...] = ()
+    limit: float | None = None
 
     @property
     def label(self) -> str:
         """What a person calls it: its name in the file, else the target."""
+        if self.name is not None:
+            return self.name
         name = getattr(self.target, "name", None)
         return name if self.file is not None and isinstance(name, str) else str(self.target)
 
@@ -86,20 +93,75 @@ def given(out: Output, word: object) -> Given:
     from hotplug.connect import NamedTarget, parse_target
 
     target = parse_target(word)
-    files = _configuration()
-    if isinstance(target, NamedTarget):
-        from hotplug.connect.serversfile import find_server, read_servers
-
-        entry = find_server(target, files)
-        found = given_entry(read_servers(entry.file) if entry.file else None, entry, files)
-    else:
-        found = Given(target, session={"files": files})
+    found = _named(target) if isinstance(target, NamedTarget) else Given(target)
     out.used(f"target: {found.target}" + (f" from {found.file}" if found.file else ""))
     return found
 
 
-def given_entry(file: ServersFile | None, entry: Any, files: tuple[ServersFile, ...] = ()) -> Given:
-    """The server of an entry of a configuration file.
+def _named(target: NamedTarget) -> Given:
+    """A server by its name: in the file that is named, else in the gateway's configuration."""
+    from hotplug.connect.serversfile import read_servers
+
+    if target.file is not None and not target.file.endswith(".toml"):
+        file = read_servers(target.file)
+        return given_entry(file, file.server(target.name))
+    config = _configuration(target.file)
+    looked = str(config.path or target.file or "no configuration file was found")
+    names = [*config.servers, *config.broken]
+    name = target.name
+    if name is None:
+        if len(names) != 1:
+            raise ConfigError(
+                f"{looked} has {len(names)} servers: {', '.join(names) or 'none'}", hint=f"name one: {target.file}#NAME"
+            )
+        name = names[0]
+    if name in config.broken:
+        raise config.broken[name]
+    if name not in config.servers:
+        untrusted = next((one for one in config.warnings if one.fix and "hotplug trust" in one.fix), None)
+        hint = did_you_mean(name, names) or (str(untrusted) if untrusted else None)
+        where = (
+            f"{looked} has no server {name!r}" if target.file else f"no server is named {name!r} (looked at: {looked})"
+        )
+        raise ConfigError(where, hint=hint or "a command goes after --, a file is file.json#name")
+    return given_config(config.servers[name], config)
+
+
+def _configuration(file: str | None) -> GatewayConfig:
+    from hotplug.gateway.config_file import read_config
+    from hotplug.gateway.trust import load_config
+
+    if file is None:
+        return load_config(start=Path.cwd())
+    if not Path(file).expanduser().exists():
+        raise ConfigError(f"there is no file {file}")
+    return read_config(Path(file).expanduser())
+
+
+def given_config(server: ServerConfig, config: GatewayConfig) -> Given:
+    """The server of an entry of the gateway's configuration.
+
+    Raises:
+        ConfigError: It names another file's server, which can't be used.
+    """
+    from hotplug.connect import NamedTarget
+    from hotplug.connect.serversfile import find_server
+
+    target = find_server(server.target) if isinstance(server.target, NamedTarget) else server.target
+    return Given(
+        target,
+        file=str(server.file) if server.file else None,
+        projection=server.projection,
+        disabled=server.disabled,
+        session={"secrets": config.secrets, "name": server.name},
+        name=server.name,
+        profiles=server.profiles,
+        limit=server.start_timeout,
+    )
+
+
+def given_entry(file: ServersFile, entry: Any) -> Given:
+    """The server of an entry of another client's file.
 
     Raises:
         ConfigError: The file's secrets are described wrongly.
@@ -110,7 +172,7 @@ def given_entry(file: ServersFile | None, entry: Any, files: tuple[ServersFile, 
         file=entry.file,
         projection=_beside(entry.file, projection) if isinstance(projection, str) else None,
         disabled=entry.rest.get("disabled") is True,
-        session={"files": files, **({"secrets": file.secrets()} if file else {})},
+        session={"secrets": file.secrets()},
     )
 
 
@@ -134,9 +196,3 @@ def one_of(words: Sequence[str] | None, command: Sequence[str] | None, *, what: 
 def _beside(file: str | None, projection: str) -> str:
     """A projection's file is named from where the entry stands."""
     return str(Path(file).parent / projection) if file and projection.endswith((".yaml", ".yml")) else projection
-
-
-def _configuration() -> tuple[ServersFile, ...]:
-    from hotplug.connect.serversfile import read_servers
-
-    return (read_servers(CONFIGURATION),) if Path(CONFIGURATION).is_file() else ()

@@ -29,6 +29,12 @@ __all__ = ["Connection", "ExitedAtProbe", "Transport", "end_task"]
 Transport: TypeAlias = Literal["stdio", "http", "memory"]
 
 _CLOSE_LIMIT: Final = 10.0
+_CERTIFICATE_HINTS: Final = {
+    "unknown_issuer": "trust whoever issued its certificate: SSL_CERT_FILE=ISSUER.pem in our environment",
+    "wrong_host": "its certificate is for other names: write one of them in the URL",
+    "expired": "its certificate has to be renewed, or this machine's clock is wrong",
+    "other": "is it HTTPS that is spoken at this port?",
+}
 
 
 class ExitedAtProbe(Exception):
@@ -214,15 +220,19 @@ class Connection:
         if exchange is None:
             return
         if exchange.failure is not None:
-            raise ConnectError(exchange.failure)
+            raise ConnectError(
+                exchange.failure,
+                hint=_CERTIFICATE_HINTS.get(exchange.certificate or ""),
+                cause="tls" if exchange.certificate else "unreachable" if exchange.unsent else None,
+            )
         if exchange.status == 401 or (last and exchange.status == 403):
-            raise AuthError(refusal(exchange.status, exchange.challenge))
+            raise AuthError(refusal(exchange.status, exchange.challenge), cause="auth")
 
     def _silence(self) -> str:
         return f"no answer to the handshake within {self._start_timeout:g} s"
 
     def _failure(self, cause: BaseException) -> ConnectError:
-        text, hint = explain(cause, self.child, self._handshake, self.log, died=self._died)
+        text, hint, kind = explain(cause, self.child, self._handshake, self.log, died=self._died)
         cls = AuthError if isinstance(cause, AuthError) else ConnectError
         return cls(
             self.mask(f"can't connect to {self.name}: {text}"),
@@ -231,6 +241,7 @@ class Connection:
             protocol=(cause.protocol if isinstance(cause, ConnectError) else None) or self._tried,
             log=self.log.tail(),
             hint=hint,
+            cause=kind,
         )
 
 

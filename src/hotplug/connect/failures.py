@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from hotplug.errors import HotplugError
+from hotplug.errors import ConnectError, HotplugError
 
 if TYPE_CHECKING:
     from hotplug.connect.http import Exchange
@@ -45,31 +45,39 @@ def _leaves(error: BaseException) -> list[BaseException]:
 
 def explain(
     error: BaseException, child: Child | None, exchange: Exchange | None, log: UpstreamLog, *, died: bool
-) -> tuple[str, str | None]:
-    """The cause in one sentence, and what to do about it where that is known.
+) -> tuple[str, str | None, str | None]:
+    """The cause in one sentence, what to do about it where that is known, and which kind of cause it is.
 
     Args:
         died: Whether the child ended before we ended it.
     """
     words = _words(error)
     hint = error.hint if isinstance(error, HotplugError) else None
+    cause = error.cause if isinstance(error, ConnectError) else None
     if child is not None:
         if died:
+            cause = cause or ("noise" if child.problem and log.first_noise else "exits")
             words = child.ending() + ("" if child.answered else " before it answered")
         elif isinstance(error, TimeoutError):
+            cause = "hangs"
             words = f"it is running and gave {words}"
         if log.first_noise and not child.answered:
             words += f"; it wrote to its standard output what is no message: {log.first_noise}"
             hint = hint or "is it an MCP server on standard streams?"
+            cause = "noise" if cause == "hangs" else cause
         hint = hint or advice(log)
     elif exchange is not None and exchange.failure is None and exchange.status is not None:
         if exchange.status >= 400 and not isinstance(error, HotplugError):
             words = f"HTTP {exchange.status}" + ("" if words == "Server returned an error response" else f", {words}")
+        if cause is None and (exchange.status in (404, 405) or exchange.content_type.startswith("text/html")):
+            cause = "wrong_url"
         if exchange.status == 405:
             hint = hint or "it may speak only the HTTP+SSE transport of 2024-11-05, or the path is wrong"
         elif exchange.status == 404 or exchange.content_type.startswith("text/html"):
             hint = hint or "is the path right? it is often /mcp"
-    return words, hint
+    elif exchange is not None and isinstance(error, TimeoutError):
+        cause = "hangs"
+    return words, hint, cause
 
 
 def advice(log: UpstreamLog) -> str | None:

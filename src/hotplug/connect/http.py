@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import logging
+import ssl
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -28,6 +29,16 @@ __all__ = ["EXCHANGE", "Exchange", "target_client"]
 
 _CONNECT_TIMEOUT: Final = 10.0
 _DELETE_TIMEOUT: Final = 2.0
+_VERIFICATION: Final = {
+    10: "expired",
+    18: "unknown_issuer",
+    19: "unknown_issuer",
+    20: "unknown_issuer",
+    21: "unknown_issuer",
+    62: "wrong_host",
+    64: "wrong_host",
+}
+"""OpenSSL's codes of what a certificate lacks (x509_vfy.h)."""
 
 
 class _MaskUrls(logging.Filter):
@@ -53,6 +64,7 @@ class Exchange:
         retry_after_ms: Its `Retry-After`, in milliseconds.
         failure: Why no complete answer came.
         unsent: The request surely didn't reach the server: no connection was made.
+        certificate: What is wrong with TLS, if that is why: `unknown_issuer`, `wrong_host`, `expired`, `other`.
     """
 
     status: int | None = None
@@ -61,6 +73,7 @@ class Exchange:
     content_type: str = ""
     failure: str | None = None
     unsent: bool = False
+    certificate: str | None = None
 
 
 EXCHANGE: Final[ContextVar[Exchange | None]] = ContextVar("hotplug_exchange", default=None)
@@ -113,6 +126,7 @@ class _TargetClient(httpx2.AsyncClient):
                 await response.aread()
         except httpx2.TransportError as error:
             exchange.failure = _explain(error)
+            exchange.certificate = _certificate(error)
             exchange.unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
             body = {
                 "jsonrpc": "2.0",
@@ -159,6 +173,19 @@ def _milliseconds(retry_after: str | None) -> int | None:
     except (TypeError, ValueError):
         return None
     return max(0, int((then - time.time()) * 1000))
+
+
+def _certificate(error: BaseException) -> str | None:
+    """Which kind of fault of TLS an error comes from; none where it is another."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    for each in chain:
+        if isinstance(each, ssl.SSLCertVerificationError):
+            return _VERIFICATION.get(each.verify_code, "other")
+    return "other" if any(isinstance(each, ssl.SSLError) for each in chain) else None
 
 
 def _explain(error: httpx2.TransportError) -> str:

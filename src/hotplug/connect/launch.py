@@ -29,7 +29,21 @@ from hotplug.connect.target import (
 )
 from hotplug.errors import ConfigError
 
-__all__ = ["BASE_ENVIRONMENT", "HttpLaunch", "Launch", "ObjectLaunch", "StdioLaunch", "base_environment", "launch_of"]
+__all__ = [
+    "BASE_ENVIRONMENT",
+    "HttpLaunch",
+    "Launch",
+    "MissingProgram",
+    "ObjectLaunch",
+    "StdioLaunch",
+    "base_environment",
+    "launch_of",
+]
+
+
+class MissingProgram(ConfigError):
+    """A command's program isn't on this machine, or can't be run."""
+
 
 BASE_ENVIRONMENT: Final = (
     # Finding programs, the home, the locale and the time zone.
@@ -204,13 +218,13 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
         path = Path(program).expanduser()
         absolute = path if path.is_absolute() or cwd is None else Path(cwd) / path
         if not absolute.exists():
-            raise ConfigError(f"there is no program {program}")
+            raise MissingProgram(f"there is no program {program}")
         if absolute.is_dir() or not os.access(absolute, os.X_OK):
-            raise ConfigError(f"{program} can't be executed", hint="a Python file alone is a target: server.py")
+            raise MissingProgram(f"{program} can't be executed", hint="a Python file alone is a target: server.py")
         return str(absolute)
     found = shutil.which(program, path=env.get("PATH"))
     if found is None:
-        raise ConfigError(f"the program {program!r} is not on the path", hint=_MISSING.get(program))
+        raise MissingProgram(f"the program {program!r} is not on the path", hint=_MISSING.get(program))
     return found
 
 

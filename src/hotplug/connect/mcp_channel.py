@@ -6,10 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from hotplug.connect.channel import Reply
+from hotplug.connect.results import RawResult
 from hotplug.connect.session import McpSession
 from hotplug.errors import ConnectError, Disconnected, Unavailable
 
-__all__ = ["McpChannel"]
+__all__ = ["McpChannel", "reply_of"]
+
+
+def reply_of(result: RawResult) -> Reply:
+    """What a channel gives of a tool's result."""
+    structured = result.structured
+    if structured is None and result.rpc_error is not None and (failed := result.failed()) is not None:
+        # An answer too: with its code, which the message alone doesn't say.
+        structured = failed.as_wire()
+    return Reply(
+        content=cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else None,
+        is_error=result.is_error,
+        text="\n".join(result.texts),
+        meta=result.meta,
+    )
 
 
 class McpChannel:
@@ -56,16 +71,7 @@ class McpChannel:
             # Nothing was sent, so connecting again and sending is the first try.
             await self.restore()
             result = await self.session.call(tool, arguments, meta=meta or None, timeout=timeout)
-        structured = result.structured
-        if structured is None and result.rpc_error is not None and (failed := result.failed()) is not None:
-            # An answer too: with its code, which the message alone doesn't say.
-            structured = failed.as_wire()
-        return Reply(
-            content=cast("Mapping[str, Any]", structured) if isinstance(structured, Mapping) else None,
-            is_error=result.is_error,
-            text="\n".join(result.texts),
-            meta=result.meta,
-        )
+        return reply_of(result)
 
     async def restore(self) -> None:
         if self.session.connected:

@@ -108,7 +108,12 @@ async def negotiate(
             raise
         except RuntimeError as error:
             # The SDK's words for a handshake answered with a revision that it doesn't know.
-            raise ConnectError(str(error), protocol=_last_word(str(error))) from error
+            raise ConnectError(
+                str(error),
+                protocol=_last_word(str(error)),
+                hint="a newer Hotplug may know it",
+                cause="revision",
+            ) from error
         return "legacy"
     raise ConnectError("the server names a protocol revision and then refuses it", protocol=version)
 
@@ -154,6 +159,7 @@ def _foreign(versions: list[str]) -> ConnectError:
         f"the server speaks only protocol revisions that aren't known here: {listed}",
         protocol=versions[-1] if versions else None,
         hint="a newer Hotplug may know them",
+        cause="revision",
     )
 
 

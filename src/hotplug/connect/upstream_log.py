@@ -38,6 +38,10 @@ class UpstreamLog:
         self.noise_count = 0
         self.first_noise: str | None = None
 
+    def mask(self, text: str) -> str:
+        """Any text without the secret values."""
+        return self._mask(text)
+
     def feed(self, chunk: bytes) -> None:
         """Takes a piece of standard error as it comes; lines are kept when they are complete."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")

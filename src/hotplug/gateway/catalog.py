@@ -55,6 +55,10 @@ class Listing:
     unusable: Mapping[str, str] = field(default_factory=dict[str, str])
     ttl_ms: int | None = None
     offered: bool = True
+    by_name: Mapping[str, Item] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_name", {item.name: item for item in self.items})
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,56 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from hotplug.access import Profile
 from hotplug.connect import Target
+from hotplug.connect.secrets import NoSecrets, Secrets
 from hotplug.errors import ConfigError
 
-__all__ = ["GatewayConfig", "NameStyle", "RecordsConfig", "SearchConfig", "ServerConfig", "ThreadsConfig"]
+__all__ = [
+    "GatewayConfig",
+    "NameStyle",
+    "Narrowing",
+    "Notice",
+    "RecordsConfig",
+    "SearchConfig",
+    "ServerConfig",
+    "ThreadsConfig",
+]
 
 NameStyle = Literal["dotted", "underscored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something in a file that is odd and stops nothing.
+
+    Args:
+        place: Where: the file, and the key as it is written there.
+        message: What; never a secret's value.
+        fix: What to do about it.
+        secret: Whether it is about a secret that stands there in plain.
+    """
+
+    place: str
+    message: str
+    fix: str | None = None
+    secret: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.message}" + (f" ({self.fix})" if self.fix else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What a project's file, once trusted, leaves of everybody's access: `Access.narrowed(profile, str(path))`.
+
+    Args:
+        path: The file.
+        profile: What it would give at most; nothing where its `[access]` can't be read.
+    """
+
+    path: Path
+    profile: Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +76,7 @@ class ServerConfig:
         idle: Seconds without use after which its child is stopped; None: never.
         oauth: Whether a remote server asks for OAuth: its tokens are kept, `hotplug server login` gets them.
         disabled: Set up, and not offered.
+        file: The file that its entry stands in.
     """
 
     name: str
@@ -45,6 +90,7 @@ class ServerConfig:
     idle: float | None = 600.0
     oauth: bool = False
     disabled: bool = False
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +136,9 @@ class GatewayConfig:
         path: The owner's file; None where there is none.
         servers: Those that can be used, by name, in the file's order.
         broken: Entries that can't be used as they stand: each costs itself alone.
-        narrowing: Files of a project that were trusted; they add servers, and narrow access.
+        narrowing: What files of a project that were trusted leave of everybody's access.
+        secrets: Where the servers' secrets are held: the owner's alone.
+        warnings: What is odd in the files, and stops nothing.
         settings: The access settings' file.
         store_url: Where threads, records and receipts are kept; None: in the user's state folder.
         names: How names are written for clients.
@@ -104,7 +152,9 @@ class GatewayConfig:
     path: Path | None = None
     servers: Mapping[str, ServerConfig] = field(default_factory=dict[str, ServerConfig])
     broken: Mapping[str, ConfigError] = field(default_factory=dict[str, ConfigError])
-    narrowing: tuple[Path, ...] = ()
+    narrowing: tuple[Narrowing, ...] = ()
+    secrets: Secrets = field(default_factory=NoSecrets, repr=False)
+    warnings: tuple[Notice, ...] = ()
     settings: Path | None = None
     store_url: str | None = None
     names: NameStyle = "dotted"

@@ -184,6 +184,10 @@ class Upstream:
         """The last lines of standard error of the child that was started last, masked."""
         return self._starter.log.tail() if self._starter.log is not None else ()
 
+    def mask(self, text: str) -> str:
+        """A text without the secrets that the server was started or is reached with."""
+        return self._starter.log.mask(text) if self._starter.log is not None else text
+
     @property
     def shared(self) -> bool:
         """Whether one child serves everybody."""

@@ -148,10 +148,24 @@ class ProjectedProvider:
             for tool, entry in self.document.coverage.items()
         }
         found: dict[str, Any] = {"coverage": coverage}
-        drift = self._state.drift if self._state else None
-        if drift:
-            found["drift"] = asdict(drift)
+        if self.drift:
+            found["drift"] = asdict(self.drift)
         return found
+
+    @property
+    def drift(self) -> Drift | None:
+        """How the server's tools differed from the frozen ones when they were compared last; None where they didn't."""
+        return self._state.drift if self._state else None
+
+    @property
+    def unavailable(self) -> str | None:
+        """Why it can't be used as the server is; None while it can, or where that wasn't looked at."""
+        return self._state.unavailable if self._state else None
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The upstream tools that something here calls; of code it is known only by the coverage."""
+        return frozenset(self._used())
 
     def join(self, emit: Any, memory: Memory) -> None:
         """Take the memory; a projection that watches nothing emits nothing."""

@@ -1,9 +1,10 @@
 """Serving profiles: base classes become MCP servers, in both protocol eras, over stdio, HTTP and in process."""
 
-from hotplug.serve.attach import Attached, attach, principal_of
-from hotplug.serve.bound import MEMBER_META, Bound, Tool
+from hotplug.serve.attach import Attached, attach, principal_of, result_of
+from hotplug.serve.bound import MEMBER_META, Bound, Tool, bind
 from hotplug.serve.call import Call, current_call
 from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
+from hotplug.serve.refs import Seal
 from hotplug.serve.run import build, run
 from hotplug.serve.runtime import (
     AUTHORIZED_META,
@@ -29,10 +30,13 @@ __all__ = [
     "ProjectionRef",
     "Provider",
     "Runtime",
+    "Seal",
     "Tool",
     "attach",
+    "bind",
     "build",
     "current_call",
     "principal_of",
+    "result_of",
     "run",
 ]

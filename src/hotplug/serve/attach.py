@@ -26,7 +26,7 @@ from hotplug.store import Store
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, ServerRequestContext
 
-__all__ = ["Attached", "attach", "principal_of"]
+__all__ = ["Attached", "attach", "principal_of", "result_of"]
 
 _MODERN_SINCE: Final = "2026-07-28"
 _INTERNAL_ERROR: Final = -32603
@@ -64,13 +64,14 @@ class Attached:
             params = cast("Mapping[str, Any]", ctx.params or {})
             name = params.get("name")
             if isinstance(name, str) and (name in self.runtime.bound or name in self.runtime.missing):
-                return _result(await self._answer(name, params, ctx), modern=_modern(ctx))
-        result = await call_next(ctx)
+                result = result_of(await self._answer(name, params, ctx))
+                return {**result, "resultType": "complete"} if _modern(ctx) else result
+        answer = await call_next(ctx)
         if method == "tools/list":
-            return self._list(cast("dict[str, Any]", result), first=not (ctx.params or {}).get("cursor"))
+            return self._list(cast("dict[str, Any]", answer), first=not (ctx.params or {}).get("cursor"))
         if method in {"initialize", "server/discover"}:
-            return self._declare(cast("dict[str, Any]", result), legacy=method == "initialize")
-        return result
+            return self._declare(cast("dict[str, Any]", answer), legacy=method == "initialize")
+        return answer
 
     def _declare(self, result: dict[str, Any], *, legacy: bool) -> dict[str, Any]:
         ours = self.runtime.declaration.to_extensions()
@@ -215,7 +216,8 @@ def _modern(ctx: Any) -> bool:
     return isinstance(version, str) and version >= _MODERN_SINCE
 
 
-def _result(answer: Answer, *, modern: bool) -> dict[str, Any]:
+def result_of(answer: Answer) -> dict[str, Any]:
+    """An answer as a tool's result: its content as it is, and as JSON in a text item."""
     result: dict[str, Any] = {
         "content": [{"type": "text", "text": to_json(answer.content).decode()}],
         "structuredContent": answer.content,
@@ -223,6 +225,4 @@ def _result(answer: Answer, *, modern: bool) -> dict[str, Any]:
     }
     if answer.meta:
         result["_meta"] = dict(answer.meta)
-    if modern:
-        result["resultType"] = "complete"
     return result

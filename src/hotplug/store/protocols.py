@@ -231,6 +231,30 @@ class Store(Protocol):
         """The fact that was remembered last, or None."""
         ...
 
+    async def recall_all(self, scope: str) -> dict[str, dict[str, Any] | None]:
+        """Every fact of a scope, by name; None for one that can't be read any more."""
+        ...
+
+    async def claim(self, scope: str, values: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any] | None]:
+        """Keep facts under names that have none yet, and answer what stands under each of them then: all or none.
+
+        Of several who claim one name at once, in this process or another, one gets it.
+        """
+        ...
+
+    async def exchange(
+        self, scope: str, values: Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any]]]
+    ) -> bool:
+        """Replace facts, each `(old, new)`, if every one is as it was (None: not there, or unreadable): all or none.
+
+        Answers whether it was done.
+        """
+        ...
+
+    async def forget_all(self, scope: str, names: Collection[str] | None = None) -> int:
+        """Forget these facts of a scope, or with None all of them; how many there were."""
+        ...
+
     async def append_event(self, stream: str, event: Mapping[str, Any]) -> str:
         """Append to a stream and answer the cursor after it.
 

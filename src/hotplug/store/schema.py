@@ -87,8 +87,57 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             WHERE happening IS NOT NULL
         """,
     ),
+    (
+        """
+        CREATE TABLE store_thread (
+            id TEXT PRIMARY KEY,
+            parent TEXT,
+            depth INTEGER NOT NULL,
+            delegated INTEGER NOT NULL,
+            project TEXT,
+            title TEXT,
+            opener TEXT,
+            token BLOB UNIQUE,
+            opened REAL NOT NULL,
+            closed REAL,
+            change INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX store_thread_change ON store_thread (change)",
+        "CREATE INDEX store_thread_parent ON store_thread (parent)",
+        "CREATE INDEX store_thread_closed ON store_thread (closed)",
+        "CREATE TABLE store_counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT",
+        "INSERT INTO store_counter (name, value) VALUES ('thread', 0), ('thread-open', 0), ('thread-purged', 0)",
+        """
+        CREATE TABLE store_call (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            at REAL NOT NULL,
+            kind TEXT NOT NULL,
+            outcome TEXT NOT NULL,
+            thread TEXT,
+            server TEXT,
+            member TEXT,
+            projection TEXT,
+            action_id TEXT,
+            trace_id TEXT,
+            duration_ms REAL,
+            bytes_in INTEGER,
+            bytes_out INTEGER,
+            digest TEXT,
+            arguments TEXT,
+            result TEXT,
+            dropped INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE INDEX store_call_at ON store_call (at)",
+        "CREATE INDEX store_call_thread ON store_call (thread)",
+    ),
 )
-"""Statements by version. An outcome is NULL while its record is pending; an empty `owner` was let go."""
+"""Statements by version. An outcome is NULL while its record is pending; an empty `owner` was let go.
+
+A thread's `token` is the SHA-256 of its token, NULL once it is closed. `store_counter` has the number of
+the last change of a thread (`thread`), how many are open, and the last change whose row is gone.
+"""
 
 
 def check(connection: sqlite3.Connection, name: str) -> None:

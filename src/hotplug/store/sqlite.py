@@ -31,7 +31,7 @@ import anyio
 import anyio.to_thread
 
 from hotplug.errors import InvalidArgument, StoreError
-from hotplug.store import events, records
+from hotplug.store import events, facts, records
 from hotplug.store.bells import Bells
 from hotplug.store.files import (
     PATIENCE,
@@ -187,6 +187,10 @@ class SqliteStore:
             return await self._soon(work, write=True)
         return await anyio.to_thread.run_sync(lambda: self._now(work, write=True, wait=True))
 
+    async def run(self, work: Callable[[sqlite3.Connection], T], *, write: bool) -> T:
+        """Run statements of the store's other modules in one transaction, as soon as nobody else writes."""
+        return await (self._write(work) if write else self._soon(work, write=False))
+
     async def _end(self, token: Token, work: Callable[[sqlite3.Connection], None]) -> None:
         # A cancelled call has still to say what became of it, or its repeats would wait for this process to end.
         with anyio.CancelScope(shield=True):
@@ -325,6 +329,26 @@ class SqliteStore:
             return json.loads(found[0]) if found else None
 
         return await self._soon(work, write=False)
+
+    async def recall_all(self, scope: str) -> dict[str, dict[str, Any] | None]:
+        """See `Store.recall_all`."""
+        return await self._soon(lambda c: facts.take_all(c, scope), write=False)
+
+    async def claim(self, scope: str, values: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any] | None]:
+        """See `Store.claim`."""
+        texts = {name: as_json(value, "what is to be remembered") for name, value in values.items()}
+        return await self._write(lambda c: facts.claim(c, scope, texts, self._clock()))
+
+    async def exchange(
+        self, scope: str, values: Mapping[str, tuple[Mapping[str, Any] | None, Mapping[str, Any]]]
+    ) -> bool:
+        """See `Store.exchange`."""
+        texts = {name: (old, as_json(new, "what is to be remembered")) for name, (old, new) in values.items()}
+        return await self._write(lambda c: facts.exchange(c, scope, texts, self._clock()))
+
+    async def forget_all(self, scope: str, names: Collection[str] | None = None) -> int:
+        """See `Store.forget_all`."""
+        return await self._write(lambda c: facts.drop(c, scope, names))
 
     # Events
 

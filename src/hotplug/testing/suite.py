@@ -205,9 +205,10 @@ def _installed(node: Path) -> Path:
         _output([_npm(node), "ci", "--prefix", str(making), *quiet], node, _INSTALL_SECONDS)
         try:
             making.rename(home)
-        except OSError:
+        except OSError as error:
+            # Another run was faster.
             if not program.is_file():
-                raise
+                raise ConfigError(f"{home} can't be made: {error}", hint="if it is there, remove it") from error
     return program
 
 

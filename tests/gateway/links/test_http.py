@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -351,25 +353,41 @@ async def test_fr_23_a_server_that_reads_and_hangs_up_has_read_it_once(era: Era)
 
 async def test_a_connection_that_was_closed_while_unused_is_replaced_and_the_request_read_once() -> None:
     got: list[int] = []
-    connections = 0
+    answered, closed = threading.Event(), threading.Event()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal connections
-        connections += 1
-        message = await one_request(reader)
-        if message is not None:
-            got.append(message["id"])
-            # It says nothing of closing, and closes: the client's next request may find that out or not.
-            writer.write(http_answer(message, {}))
-        writer.close()
+    def serve(listening: socket.socket) -> None:
+        with listening:
+            while len(got) < 20:
+                connection, _ = listening.accept()
+                with connection, connection.makefile("rb") as file:
+                    length = 0
+                    while (line := file.readline().lower()).strip():
+                        if line.startswith(b"content-length:"):
+                            length = int(line[15:])
+                    message = json.loads(file.read(length))
+                    got.append(message["id"])
+                    # It says nothing of closing, and closes.
+                    connection.sendall(http_answer(message, {}))
+                    answered.wait(10)
+                    answered.clear()
+                    connection.shutdown(socket.SHUT_RDWR)
+                closed.set()
 
-    async with raw_server(serve) as url, HttpPool() as pool:
+    listening = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+    serving = threading.Thread(target=serve, args=(listening,))
+    serving.start()
+    async with HttpPool() as pool:
         link = ModernHttpLink(pool, HttpLaunch(url, {}), Hello({}, "2026-07-28"))
-        for number in range(50):
+        for number in range(20):
             assert await ask(link, call("modern", "x", id=number)) == {}
-        assert got == list(range(50))
-        assert connections == 50
+            # The loop is held, so that it can't see the end before the next request goes out.
+            answered.set()
+            assert closed.wait(10)
+            closed.clear()
         await link.aclose()
+    serving.join(10)
+    assert got == list(range(20))
 
 
 async def test_connections_are_used_again_after_json_and_after_streams(serve_http: ServeHttp) -> None:
@@ -459,6 +477,63 @@ async def test_closing_ends_what_is_under_way(serve_http: ServeHttp, era: Era, t
 
 async def all_general(link: Link) -> list[Any]:
     return [frame async for frame in link.general()]
+
+
+async def test_a_slow_reader_slows_the_server_down(serve_http: ServeHttp) -> None:
+    produced = 0
+    note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 65536}})
+
+    def endless(message: dict[str, Any], request: Request) -> Response:
+        async def body() -> AsyncGenerator[str]:
+            nonlocal produced
+            while True:
+                produced += len(note)
+                yield f"data: {note}\n\n"
+                # The server's end of a connection that has gone takes everything at once.
+                await asyncio.sleep(0)
+
+        return StreamingResponse(body(), media_type="text/event-stream")
+
+    async with (
+        serve_http(plain(endless=endless)) as url,
+        linked(f"{url}/mcp", "modern") as link,
+        link.exchange(call("modern", "endless")) as answer,
+    ):
+        assert answer.frames is not None
+        await anext(aiter(answer.frames))
+        before = -1
+        async with asyncio.timeout(10):
+            while produced != before:
+                before = produced
+                await asyncio.sleep(0.1)
+        # What the kernel's and our buffers hold; the server waits.
+        assert produced < 32 * 1024 * 1024
+
+
+async def test_the_proxy_of_the_environment_is_used_but_for_loopback_and_exceptions(
+    monkeypatch: pytest.MonkeyPatch, serve_http: ServeHttp
+) -> None:
+    got: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(await reader.readline())
+        message = await one_request(reader)
+        assert message is not None
+        writer.write(http_answer(message, {"supportedVersions": ["2026-07-28"]}))
+        writer.close()
+
+    async with raw_server(proxy) as url:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, url.removesuffix("/mcp"))
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.setenv(name, "skipped.invalid")
+        async with linked("http://far.invalid/mcp", "modern"):
+            assert got == [b"POST http://far.invalid/mcp HTTP/1.1\r\n"]
+        with pytest.raises(LinkLost, match="can't be resolved"):
+            async with linked("http://skipped.invalid/mcp", "modern"):
+                pass
+        async with serve_http(plain()) as near, linked(f"{near}/mcp", "modern"):
+            assert len(got) == 1
 
 
 # What doesn't come up

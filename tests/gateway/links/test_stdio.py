@@ -206,6 +206,26 @@ async def test_what_came_before_a_crash_is_still_read(child: Child) -> None:
             await anext(frames)
 
 
+async def test_a_child_that_closes_its_input_and_lives_on_is_lost(child: Child) -> None:
+    async with linked(child("odd"), "legacy") as link:
+        waiting = asyncio.create_task(ask(link, call("legacy", "shut")))
+
+        async def refused() -> bool:
+            try:
+                await link.send(Message.notification("notifications/x"))
+            except LinkLost:
+                return True
+            return False
+
+        async with asyncio.timeout(10):
+            while not await refused():
+                await asyncio.sleep(0.01)
+            with pytest.raises(LinkLost, match="closed its standard input") as lost:
+                await waiting
+        assert lost.value.sent
+        assert link.lost is not None
+
+
 async def test_a_slow_reader_alone_slows_the_server_down_and_memory_is_bounded(child: Child) -> None:
     async with linked(child("odd"), "legacy", patience=0.2) as link:
         arguments = {"count": 400, "size": 64 * 1024}
@@ -245,12 +265,23 @@ async def test_noise_is_skipped_and_a_flood_of_it_ends_the_link_naming_the_line(
             await ask(link, call("legacy", "noise", {"count": 3000}))
 
 
-async def test_an_answer_that_is_no_json_ends_its_exchange_alone(child: Child) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ['{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}', '{"id":ID,"result":{}}', '{"id":ID,"jsonrpc":"2.0","result":'],
+)
+async def test_an_answer_that_cannot_be_read_ends_its_exchange_alone(child: Child, text: str) -> None:
     async with linked(child("odd"), "legacy") as link:
-        with pytest.raises(LinkLost, match="no JSON") as lost:
-            await ask(link, call("legacy", "odd", {"text": '{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}'}))
+        with pytest.raises(LinkLost, match="no JSON-RPC") as lost:
+            await ask(link, call("legacy", "odd", {"text": text}))
         assert lost.value.sent
         assert (await ask(link, call("legacy", "line")))["line"]
+
+
+async def test_a_line_of_a_log_that_names_our_id_is_no_answer(child: Child) -> None:
+    log = '{"level":"info","id":ID,"x":NaN}\n{"level":"info","id":ID}\n'
+    async with linked(child("odd"), "legacy") as link:
+        text = log + '{"jsonrpc":"2.0","id":ID,"result":{}}'
+        assert await ask(link, call("legacy", "odd", {"text": text})) == {}
 
 
 async def test_an_error_without_an_id_belongs_to_what_was_sent_last(child: Child) -> None:

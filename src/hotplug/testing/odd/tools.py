@@ -122,7 +122,8 @@ async def burst(exchange: Exchange) -> Fields:
     if token is not None:
         for number in range(1, count + 1):
             progress = {"progressToken": token, "progress": number, "total": count, "message": f"note {number}"}
-            await exchange.notify("notifications/progress", {**progress, "vendorField": [number]})
+            odd = {"vendorField": [number], "_meta": {"vendor.example/note": number}}
+            await exchange.notify("notifications/progress", {**progress, **odd})
     return {"content": [_text(f"{count if token is not None else 0} notices were sent")]}
 
 

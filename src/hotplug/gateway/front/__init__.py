@@ -1,0 +1,1 @@
+"""Where clients come in: over HTTP and over standard streams."""

@@ -1,0 +1,210 @@
+"""MCP on standard streams, for a client that starts the gateway as its child: one client, one thread, both eras.
+
+Standard output carries messages and nothing else. Requests are answered as they finish, each in a task of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from hotplug.gateway.eras import VERSION_META, check_modern
+from hotplug.gateway.link import Answer, Frame
+from hotplug.gateway.message import INVALID_REQUEST, Message, NotAMessage
+from hotplug.gateway.router import Router
+from hotplug.gateway.sessions import Session
+from hotplug.gateway.view import Caller
+
+__all__ = ["LINE_LIMIT", "Lines", "StandardStreams", "StdioFront"]
+
+LINE_LIMIT: Final = 64 * 1024 * 1024
+_AT_ONCE: Final = 1_000
+_logger = logging.getLogger(__name__)
+
+
+class Lines(Protocol):
+    """Where messages come from and go to."""
+
+    async def read(self) -> bytes:
+        """The next line; empty at the end.
+
+        Raises:
+            ValueError: A line is over `LINE_LIMIT`.
+        """
+        ...
+
+    async def write(self, line: bytes) -> None:
+        """Write a whole line; waits while the other side doesn't read."""
+        ...
+
+
+class StdioFront:
+    """Serves one client until its end.
+
+    Args:
+        thread: Whose requests these are.
+        open_thread: Whether the thread may still be used; asked for each request.
+        new_session: Makes the session of a client that says `initialize`.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        thread: str,
+        new_session: Callable[[str, Message], Session],
+        open_thread: Callable[[], bool],
+        lines: Lines,
+    ) -> None:
+        self._router = router
+        self._thread = thread
+        self._new_session = new_session
+        self._open_thread = open_thread
+        self._lines = lines
+        self._session: Session | None = None
+        self._running: dict[bytes, asyncio.Task[None]] = {}
+        self._others: set[asyncio.Task[None]] = set()
+        self._scopes = itertools.count(1)
+
+    async def serve(self) -> None:
+        """Answer until the client closes its end; what is under way then is cancelled."""
+        try:
+            while line := await self._lines.read():
+                if line.strip():
+                    await self._take(line.rstrip(b"\r\n"))
+        finally:
+            tasks = [*self._running.values(), *self._others]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if self._session is not None:
+                await self._session.aclose()
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            message = Message.parse(line)
+        except NotAMessage as error:
+            await self._write(Message.error_of(error.id, error.code, error.message))
+            return
+        if message.kind != "request":
+            await self._accept(message)
+            return
+        id_ = message.id or b"null"
+        if id_ in self._running or len(self._running) >= _AT_ONCE:
+            words = "another request with this id is under way" if id_ in self._running else "too many requests at once"
+            await self._write(Message.error_of(id_, INVALID_REQUEST, words))
+            return
+        if not self._open_thread():
+            await self._write(Message.error_of(id_, INVALID_REQUEST, "no thread is open here"))
+            return
+        task = asyncio.create_task(self._answer(id_, message))
+        self._running[id_] = task
+        task.add_done_callback(lambda done: self._finished(id_, done))
+
+    def _finished(self, id_: bytes, task: asyncio.Task[None]) -> None:
+        self._running.pop(id_, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
+
+    async def _answer(self, id_: bytes, message: Message) -> None:
+        if message.method == "initialize":
+            await self._initialize(id_, message)
+            return
+        if VERSION_META in message.meta or (self._session is None and message.method != "ping"):
+            rejected = check_modern(message, None)
+            if rejected is not None:
+                await self._write(rejected.answer(id_))
+                return
+            caller = Caller(self._thread, "modern", f"r{next(self._scopes)}")
+        elif self._session is None:
+            await self._write(Message.result_of(id_, {}))
+            return
+        else:
+            caller = self._legacy(self._session)
+        async with self._router.handle(caller, message) as answer:
+            await self._pass(answer, id_)
+
+    def _legacy(self, session: Session) -> Caller:
+        return Caller(self._thread, "legacy", session.id, session=session, extensions=session.extensions)
+
+    async def _initialize(self, id_: bytes, message: Message) -> None:
+        session = self._new_session(self._thread, message)
+        old, self._session = self._session, session
+        if old is not None:
+            await old.aclose()
+        result = await self._router.hello(self._legacy(session))
+        await self._write(Message.result_of(id_, result))
+        task = asyncio.create_task(self._general(session))
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+
+    async def _general(self, session: Session) -> None:
+        async for frame in session.general():
+            await self._frame(frame)
+
+    async def _pass(self, answer: Answer, id_: bytes) -> None:
+        if answer.frames is not None:
+            async for frame in answer.frames:
+                await self._frame(frame)
+        elif answer.message is not None:
+            await self._write(answer.message)
+        else:
+            words = f"the server answered with HTTP status {answer.status}"
+            await self._write(Message.error_of(id_, -32603, words))
+
+    async def _accept(self, message: Message) -> None:
+        if message.method == "notifications/cancelled" and self._session is None:
+            raw = message.params.get("requestId")
+            task = self._running.get(bytes(raw)) if raw is not None else None
+            if task is not None:
+                task.cancel()
+        elif self._session is not None:
+            await self._router.accept(self._legacy(self._session), message)
+
+    async def _frame(self, frame: Frame) -> None:
+        if frame.message is not None:
+            await self._write(frame.message)
+
+    async def _write(self, message: Message) -> None:
+        with contextlib.suppress(ConnectionError):
+            await self._lines.write(message.line())
+
+
+class StandardStreams:
+    """This process's own standard streams as lines, without a thread where the system allows it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._lock = asyncio.Lock()
+
+    @classmethod
+    async def open(cls) -> StandardStreams:
+        """Take over standard input and output; what else is printed from now on goes to standard error."""
+        import os
+        import sys
+
+        loop = asyncio.get_running_loop()
+        # Copies of the descriptors, so that a stray print can't end up between two messages.
+        incoming = os.fdopen(os.dup(0), "rb", buffering=0)
+        outgoing = os.fdopen(os.dup(1), "wb", buffering=0)
+        sys.stdout.flush()
+        os.dup2(2, 1)
+        reader = asyncio.StreamReader(limit=LINE_LIMIT)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
+        return cls(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+
+    async def read(self) -> bytes:
+        """The next line; empty at the end."""
+        return await self._reader.readline()
+
+    async def write(self, line: bytes) -> None:
+        """Write a whole line."""
+        self._writer.write(line)
+        if self._writer.transport.get_write_buffer_size() > 65_536:
+            async with self._lock:
+                await self._writer.drain()

@@ -1,0 +1,133 @@
+"""The one decision point: what a thread may use, asked anew for each request.
+
+Every road asks here: lists, calls, prompts, resources, completions, events, search. What can't be decided is not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from hotplug.access import Access, Host, Lineage, Refused, Settings, resolve
+from hotplug.access import Profile as AccessProfile
+
+__all__ = ["Grants", "HasLineage", "ReadsSettings"]
+
+_KEPT: Final = 20_000
+
+
+class ReadsSettings(Protocol):
+    """Gives the access settings as they are now; the same object while nothing changed."""
+
+    def read(self) -> Settings: ...
+
+
+class HasLineage(Protocol):
+    """Knows the threads."""
+
+    @property
+    def version(self) -> int:
+        """Changes when the lineage does."""
+        ...
+
+    def lineage(self) -> Lineage: ...
+
+
+class Grants:
+    """Decides, for threads, servers and tools.
+
+    Args:
+        settings: The owner's.
+        threads: The lineage.
+        narrowing: What trusted files of a project give at most, each with where it stands.
+    """
+
+    def __init__(
+        self,
+        settings: ReadsSettings,
+        threads: HasLineage,
+        narrowing: Callable[[], Sequence[tuple[AccessProfile, str]]] = tuple,
+    ) -> None:
+        self._settings = settings
+        self._threads = threads
+        self._narrowing = narrowing
+        self._offered: dict[str, frozenset[str]] = {}
+        self._host = Host()
+        self._stamp: tuple[object, ...] = ()
+        self._decided: dict[str, Access | Refused] = {}
+        self._lineage: Lineage = {}
+        self.version = 0
+        """Changes when anything may be decided differently."""
+
+    def offers(self, server: str, tools: Iterable[str] | None) -> bool:
+        """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new."""
+        found = None if tools is None else frozenset(tools)
+        if found == self._offered.get(server):
+            return False
+        if found is None:
+            self._offered.pop(server, None)
+        else:
+            self._offered[server] = found
+        self._host = Host(servers={name: sorted(known) for name, known in self._offered.items()})
+        return True
+
+    @property
+    def host(self) -> Host:
+        """All that there is, for explanations."""
+        return self._host
+
+    def access(self, thread: str) -> Access | Refused:
+        """What a thread gets now."""
+        settings = self._settings.read()
+        # The settings object itself is kept, not its id: an id can be given to the next object.
+        stamp = (settings, self._threads.version, self._host)
+        if len(stamp) != len(self._stamp) or any(
+            one is not other and one != other for one, other in zip(stamp, self._stamp, strict=True)
+        ):
+            self._stamp = stamp
+            self._decided = {}
+            self._lineage = self._threads.lineage()
+            self.version += 1
+        found = self._decided.get(thread)
+        if found is None:
+            if len(self._decided) > _KEPT:
+                self._decided = {}
+            found = resolve(settings, thread, self._lineage, self._host)
+            if isinstance(found, Access):
+                for profile, source in self._narrowing():
+                    found = found.narrowed(profile, source)
+            self._decided[thread] = found
+        return found
+
+    def refresh(self) -> int:
+        """Look whether anything changed; the version."""
+        self.access("")
+        return self.version
+
+    def servers(self, thread: str) -> tuple[str, ...]:
+        """The servers of which a thread gets something; in no case one that it gets nothing of."""
+        access = self.access(thread)
+        return access.servers if isinstance(access, Access) else ()
+
+    def gives_server(self, thread: str, server: str) -> bool:
+        """Whether a thread gets anything of a server: its prompts, resources and notices go with that."""
+        access = self.access(thread)
+        return isinstance(access, Access) and server in self._offered and not access.rule(server).nothing
+
+    def gives(self, thread: str, server: str, tool: str, *, underlying: Iterable[str] = ()) -> bool:
+        """Whether a thread may use a tool, or a part of a profile, of a server.
+
+        Args:
+            underlying: The server's own tools that it works through: one that is denied by name closes it too.
+        """
+        access = self.access(thread)
+        if not isinstance(access, Access) or server not in self._offered:
+            return False
+        rule = access.rule(server)
+        if not rule.gives(tool):
+            return False
+        return not any(name in rule.deny for name in underlying)
+
+    def why_not(self, thread: str, server: str, tool: str) -> str:
+        """The reason of a refusal, for the owner's records; never for the caller."""
+        return self.access(thread).allows(server, tool).reason

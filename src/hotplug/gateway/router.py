@@ -1,0 +1,596 @@
+"""The way of each request: who it is for, whether it may pass, and what has to change on the way.
+
+One request goes to one upstream wherever it can, and its bytes pass as they are; lists, hellos and subscriptions are
+joined of several. Nothing here knows a transport.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from hotplug.errors import ConnectionFailed, InvalidArgument
+from hotplug.gateway.catalog import KINDS, ListKind
+from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
+from hotplug.gateway.hellos import joined_hello, negotiated
+from hotplug.gateway.instances import Allowed, Chosen, NotGiven
+from hotplug.gateway.link import Answer, Frame, Hello, Link, LinkLost, Outgoing
+from hotplug.gateway.listening import listen
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
+from hotplug.gateway.names import Holder
+from hotplug.gateway.noting import Noting
+from hotplug.gateway.records import Records
+from hotplug.gateway.search import call_arguments, search_arguments, search_result
+from hotplug.gateway.states import StateSeal
+from hotplug.gateway.toolset import OURS
+from hotplug.gateway.tracing import Tracing, caller_context
+from hotplug.gateway.uris import fitting
+from hotplug.gateway.view import Caller, Known, View
+from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, result_of
+from hotplug.serve import Answer as Failure
+
+__all__ = ["Router"]
+
+_RESOURCE_NOT_FOUND: Final = -32002
+_STRIPPED: Final = (AUTHORIZED_META,)
+"""What only the gateway may say in a request's `_meta`."""
+_LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) in KINDS.items()}
+_LEGACY_ONLY: Final = frozenset(
+    {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+_PASSED: Final = frozenset({"mcp-protocol-version", "traceparent", "tracestate"})
+
+
+class Refusal(Exception):
+    """A request that isn't passed on, with the error that answers it."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+@dataclass(slots=True)
+class Route:
+    """Where a request goes.
+
+    Args:
+        what: Method and name, for what belongs to this request alone.
+        back: Changes the answer on its way back.
+    """
+
+    known: Known
+    link: Link
+    message: Message
+    what: str = ""
+    back: Callable[[Message], Message] | None = None
+
+
+class Router:
+    """Answers requests, and passes on what clients say besides.
+
+    Args:
+        seal: Binds the states of multi-round requests.
+        records: Takes a record of each call; None keeps none.
+        tracing: Makes spans.
+    """
+
+    def __init__(
+        self, view: View, seal: StateSeal, *, records: Records | None = None, tracing: Tracing | None = None
+    ) -> None:
+        self.view = view
+        self._seal = seal
+        self._records = records
+        self._tracing = tracing or Tracing()
+        self._routes: dict[str, Callable[[Caller, Message], Any]] = {
+            "prompts/get": self._prompt,
+            "resources/read": self._resource,
+            "resources/subscribe": self._resource,
+            "resources/unsubscribe": self._resource,
+            "completion/complete": self._completion,
+        }
+
+    @asynccontextmanager
+    async def handle(self, caller: Caller, message: Message) -> AsyncGenerator[Answer]:
+        """Answer one request; leaving the block early cancels it."""
+        context = caller_context(message.meta, caller.headers or {})
+        span = self._tracing.serving(message.method or "", context, thread=caller.thread)
+        with Noting(self._records, span, caller.thread, message) as noting:
+            async with self._answer(caller, message, noting) as answer:
+                if answer.message is not None:
+                    noting.answered(answer.message)
+                yield answer
+
+    @asynccontextmanager
+    async def _answer(self, caller: Caller, message: Message, noting: Noting) -> AsyncGenerator[Answer]:
+        id_ = message.id or b"null"
+        try:
+            own = await self._own(caller, message)
+            route = own if own is not None else await self._route(caller, message, noting)
+            if isinstance(route, Answer):
+                yield route
+                return
+        except Refusal as refusal:
+            noting.refused()
+            yield Answer(message=Message.error_of(id_, refusal.code, refusal.message, refusal.data))
+            return
+        except ConnectionFailed as error:
+            yield Answer(message=_failed(id_, error.code, str(error), error.details))
+            return
+        async with contextlib.AsyncExitStack() as stack:
+            if caller.session is not None:
+                stack.enter_context(caller.session.flight(id_, route.known.server))
+            outgoing = Outgoing(self._traced(route.message, noting), self._headers(caller, route.message), caller.scope)
+            try:
+                answer = await stack.enter_async_context(route.link.exchange(outgoing))
+            except LinkLost as lost:
+                yield Answer(message=_lost(id_, route.known.server, lost))
+                return
+            yield self._down(caller, route, answer, id_, noting)
+
+    def _traced(self, message: Message, noting: Noting) -> Message:
+        """The request with the trace that it is part of now, where it was part of one."""
+        carried = noting.span.outgoing
+        if not carried or all(message.meta.get(key) == value for key, value in carried.items()):
+            return message
+        return message.with_meta(dict(carried)) if "traceparent" in message.meta else message
+
+    async def accept(self, caller: Caller, message: Message) -> None:
+        """Take a notification, or a client's answer to a server's request; neither is ever answered."""
+        session = caller.session
+        if session is None:
+            return  # The modern era has neither over HTTP; over streams only cancellation, which the front does.
+        if message.is_answer:
+            found = session.answered(message)
+            if found is not None:
+                server, answer = found
+                await self._tell(caller, server, answer)
+            return
+        if message.method == "notifications/initialized":
+            return
+        for server in self._addressed(caller, message):
+            await self._tell(caller, server, message)
+
+    def _addressed(self, caller: Caller, message: Message) -> list[str]:
+        session = caller.session
+        assert session is not None
+        if message.method == "notifications/cancelled":
+            raw = message.params.get("requestId")
+            server = session.flying(bytes(raw)) if raw is not None else None
+            return [server] if server is not None else []
+        if message.method == "notifications/progress":
+            raw = message.params.get("progressToken")
+            server = session.asked_by(bytes(raw)) if raw is not None else None
+            return [server] if server is not None else []
+        return list(session.links())
+
+    async def _tell(self, caller: Caller, server: str, message: Message) -> None:
+        assert caller.session is not None
+        link = caller.session.links().get(server)
+        if link is None or not self.view.grants.gives_server(caller.thread, server):
+            return
+        with contextlib.suppress(LinkLost):
+            await link.send(message, scope=caller.scope)
+
+    # What the gateway answers itself
+
+    async def _own(self, caller: Caller, message: Message) -> Answer | None:
+        method = message.method or ""
+        id_ = message.id or b"null"
+        kind = _LISTS.get(method)
+        if kind is not None:
+            return Answer(message=Message.result_of(id_, await self._list(caller, message, kind)))
+        if method == "server/discover" and caller.era == "modern":
+            return Answer(message=Message.result_of(id_, await self.hello(caller)))
+        if method == "subscriptions/listen" and caller.era == "modern":
+            known = await self.view.all_known(caller)
+            return Answer(frames=listen(self.view, caller, message, known))
+        if caller.era == "legacy":
+            if method == "ping":
+                return Answer(message=Message.result_of(id_, {}))
+            if method == "logging/setLevel":
+                return await self._set_level(caller, message)
+        return None
+
+    async def hello(self, caller: Caller) -> Object:
+        """What the gateway says of itself to this caller."""
+        known = await self.view.all_known(caller)
+        hellos: list[tuple[str, Hello]] = [(one.server, one.link.hello) for one in known if one.link is not None]
+        asked = caller.session.initialize.get("protocolVersion") if caller.session is not None else None
+        protocol = negotiated(loads(asked) if asked is not None else None)
+        if caller.session is not None:
+            caller.session.protocol = protocol
+        return joined_hello(
+            caller.era,
+            hellos,
+            alone=len(hellos) == 1 and len(self.view.servers(caller)) == 1 and known[0].speaker is None,
+            protocol=protocol,
+            extensions=self._extensions(caller),
+            own_tools=any(one.speaker is not None for one in known),
+        )
+
+    def _extensions(self, caller: Caller) -> Mapping[str, Any]:
+        """What the gateway declares of profiles to this caller."""
+        declaration = self.view.upstreams.instances.declaration(self.view.allowed(caller))
+        return declaration.to_extensions() if declaration.cards else {}
+
+    async def _list(self, caller: Caller, message: Message, kind: ListKind) -> Object:
+        if message.params.get("cursor") is not None:
+            raise Refusal(INVALID_PARAMS, "no list here has a second page: leave the cursor out")
+        known = await self.view.all_known(caller)
+        if known and not any(one.catalog.of(kind).offered for one in known) and kind != "tools":
+            raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        items = self.view.toolset(known, caller).listed if kind == "tools" else self.view.others(kind, known)
+        return self.view.list_of(kind, known, caller, items)
+
+    async def _set_level(self, caller: Caller, message: Message) -> Answer:
+        id_ = message.id or b"null"
+        known = [one for one in await self.view.all_known(caller) if "logging" in _capabilities(one)]
+        if not known:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        answers = await asyncio.gather(*(self._ask(caller, one, message) for one in known))
+        good = [answer for answer in answers if answer is not None and answer.kind == "result"]
+        bad = [answer for answer in answers if answer is not None and answer.kind == "error"]
+        return Answer(message=(good or bad or [_failed(id_, "unavailable", "no server took the level", {})])[0])
+
+    async def _ask(self, caller: Caller, known: Known, message: Message) -> Message | None:
+        """A request of which only the answer counts; None where the server was lost."""
+        link = known.link
+        if link is None:
+            return None
+        try:
+            async with link.exchange(Outgoing(message, self._headers(caller, message), caller.scope)) as answer:
+                if answer.frames is None:
+                    return answer.message
+                async for frame in answer.frames:
+                    if frame.message is not None and frame.message.is_answer:
+                        return frame.message
+                    if caller.session is not None and frame.message is not None:
+                        caller.session.tell(caller.session.down(known.server, frame))
+        except LinkLost:
+            pass
+        return None
+
+    # Where the others go
+
+    async def _route(self, caller: Caller, message: Message, noting: Noting) -> Route | Answer:
+        method = message.method or ""
+        if caller.era == "modern" and method in _LEGACY_ONLY:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        if method == "tools/call":
+            found = await self._call(caller, message, noting)
+            if isinstance(found, Answer):
+                return found
+            route = found
+        else:
+            router = self._routes.get(method)
+            route = cast(
+                "Route", await (router(caller, message) if router is not None else self._foreign(caller, message))
+            )
+        noting.server = route.known.server
+        changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
+        if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared", False) and route.known.piped:
+            # Nobody can tell whose log message comes out of a pipe that several use.
+            changes[LOG_LEVEL_META] = None
+        state = route.message.text("requestState")
+        moved = route.message
+        if state is not None:
+            opened = self._seal.open(state, thread=caller.thread, server=route.known.server, what=route.what)
+            if opened is None:
+                raise Refusal(INVALID_PARAMS, "Invalid requestState")
+            moved = moved.with_param("requestState", opened)
+        route.message = moved.with_meta(changes) if changes else moved.settled()
+        return route
+
+    # Tools
+
+    async def _call(
+        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False
+    ) -> Route | Answer:
+        """A tool: a server's own, a profile's operation, or one of ours.
+
+        Args:
+            searched: It is called through `hotplug.call`.
+        """
+        exposed = message.text("name")
+        if exposed is None:
+            raise Refusal(INVALID_PARAMS, "params.name must be a string")
+        meant = self.view.book.meant("tools", exposed)
+        if meant is None:
+            # Perhaps of a server that nobody has asked yet.
+            await self.view.all_known(caller)
+            meant = self.view.book.meant("tools", exposed)
+        if meant is None:
+            raise _unknown_tool(exposed)
+        server, own = meant
+        if server:
+            return await self._raw_call(caller, message, exposed, server, own, noting)
+        if own in OURS:
+            return await self._our_call(caller, message, exposed, own, noting, searched=searched)
+        return await self._part_call(caller, message, exposed, own, noting)
+
+    async def _raw_call(
+        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
+    ) -> Route:
+        if not self.view.grants.gives_server(caller.thread, server):
+            raise _unknown_tool(exposed)
+        known = await self.view.known(server, caller)
+        if not self.view.may_call(known, caller, own):
+            raise _unknown_tool(exposed)
+        noting.member = own
+        noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
+        self._check_param_headers(caller, known, own, message)
+        moved = message if own == exposed else message.with_param("name", own)
+        if KEY_META in moved.meta:
+            # One principal to its servers: the keys of two threads must not meet there.
+            moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
+        return Route(known, _link(known), moved, f"tools/call {own}")
+
+    def _derived(self, caller: Caller, key: Raw) -> str:
+        return self._seal.derived(caller.thread, bytes(key))
+
+    async def _part_call(
+        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting
+    ) -> Route | Answer:
+        instances = self.view.upstreams.instances
+        meta = {key: loads(value) for key, value in message.meta.items()}
+        arguments = message.params.get("arguments", Raw(b"{}"))
+        allowed = self.view.allowed(caller)
+        if part.startswith("connection.") and not caller.aware:
+            raise _unknown_tool(exposed)
+        for last in (False, True):
+            try:
+                chosen = self._chosen(part, arguments, meta, caller, allowed)
+                noting.member = chosen.offer.member if chosen is not None else part
+                if chosen is not None:
+                    noting.server = chosen.speaker.server
+                    if chosen.offer.route is not None and not part.startswith("connection."):
+                        return await self._passed(caller, message, chosen, meta)
+                result = await instances.call(part, arguments, meta, thread=caller.thread, allowed=allowed)
+            except NotGiven:
+                if last:
+                    raise _unknown_tool(exposed) from None
+                # Perhaps at a server that nobody has asked yet.
+                await self.view.all_known(caller)
+            else:
+                return self._told(caller, message, result)
+        raise _unknown_tool(exposed)
+
+    def _chosen(
+        self, part: str, arguments: Raw, meta: Mapping[str, Any], caller: Caller, allowed: Allowed
+    ) -> Chosen | None:
+        """Which server is meant; None where that is for the call itself to say, as a result."""
+        try:
+            return self.view.upstreams.instances.choose(part, arguments, meta, thread=caller.thread, allowed=allowed)
+        except ConnectionFailed:
+            return None
+
+    async def _passed(
+        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any]
+    ) -> Route | Answer:
+        """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
+        speaker = chosen.speaker
+        known = await self.view.known(speaker.server, caller)
+        try:
+            sent = speaker.outgoing(
+                chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
+            )
+        except ConnectionFailed as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
+        moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
+        moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
+
+        def back(result: Message) -> Message:
+            if result.kind != "result":
+                return result
+            told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
+            return result.with_result(told)
+
+        return Route(known, _link(known), moved, f"tools/call {sent.params['name']}", back)
+
+    def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
+        """A result of ours."""
+        told = {**result, "resultType": "complete"} if caller.era == "modern" else result
+        return Answer(message=Message.result_of(message.id or b"null", told))
+
+    async def _our_call(
+        self, caller: Caller, message: Message, exposed: str, own: str, noting: Noting, *, searched: bool
+    ) -> Route | Answer:
+        known = await self.view.all_known(caller)
+        tools = self.view.toolset(known, caller)
+        if searched or not tools.searching:
+            raise _unknown_tool(exposed)
+        noting.member = own
+        try:
+            if own == OURS[0]:
+                query, limit = search_arguments(message.params.get("arguments"))
+                result = search_result(tools.index.search(query, limit), len(tools.index))
+                return self._told(caller, message, result)
+            name, arguments = call_arguments(message.params.get("arguments"))
+        except InvalidArgument as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        if not tools.found_by_search(name):
+            raise _unknown_tool(name)
+        inner = message.with_params({"name": name, "arguments": arguments})
+        return await self._call(caller, inner, noting, searched=True)
+
+    def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
+        schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
+        if caller.era != "modern" or caller.headers is None or schema is None or b"x-mcp-header" not in bytes(schema):
+            return
+        # Rare, so the SDK's own check may take its second to import.
+        from mcp.shared.inbound import validate_mcp_param_headers
+
+        arguments = message.value("arguments")
+        if arguments is not None and not isinstance(arguments, dict):
+            return
+        given = cast("dict[str, Any]", arguments or {})
+        rejected = validate_mcp_param_headers(loads(schema), given, caller.headers)
+        if rejected is not None:
+            raise Refusal(rejected.code, rejected.message, rejected.data)
+
+    async def _prompt(self, caller: Caller, message: Message) -> Route:
+        name = message.text("name")
+        found = await self._named(caller, "prompts", name)
+        if found is None:
+            raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name}")
+        known, own = found
+        moved = message if own == name else message.with_param("name", own)
+        return Route(known, _link(known), moved, f"prompts/get {own}")
+
+    async def _resource(self, caller: Caller, message: Message) -> Route:
+        uri = message.text("uri")
+        found = await self._located(caller, uri)
+        if found is None:
+            code = _RESOURCE_NOT_FOUND if caller.era == "legacy" else INVALID_PARAMS
+            raise Refusal(code, f"Resource not found: {uri}", {"uri": uri})
+        known, own = found
+        moved = message if own == uri else message.with_param("uri", own)
+        return Route(known, _link(known), moved, f"{message.method} {own}")
+
+    async def _completion(self, caller: Caller, message: Message) -> Route:
+        ref = message.value("ref")
+        kind = cast("dict[str, Any]", ref).get("type") if isinstance(ref, dict) else None
+        found: tuple[Known, str] | None = None
+        changed: dict[str, Any] = {}
+        if kind == "ref/prompt":
+            name = cast("dict[str, Any]", ref).get("name")
+            found = await self._named(caller, "prompts", name if isinstance(name, str) else None)
+            changed = {**cast("dict[str, Any]", ref), "name": found[1] if found else None}
+        elif kind == "ref/resource":
+            uri = cast("dict[str, Any]", ref).get("uri")
+            found = await self._located(caller, uri if isinstance(uri, str) else None)
+            changed = {**cast("dict[str, Any]", ref), "uri": found[1] if found else None}
+        if found is None:
+            raise Refusal(INVALID_PARAMS, "params.ref names nothing that there is")
+        moved = message if changed == ref else message.with_param("ref", changed)
+        return Route(found[0], _link(found[0]), moved, "completion/complete")
+
+    async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
+        if exposed is None:
+            return None
+        known = await self.view.all_known(caller)
+        meant = self.view.book.meant(kind, exposed)
+        if meant is None:
+            return None
+        server, own = meant
+        for one in known:
+            if one.server == server and own in one.catalog.of(kind).by_name:
+                return one, own
+        return None
+
+    async def _located(self, caller: Caller, uri: str | None) -> tuple[Known, str] | None:
+        """The server that a URI belongs to, among those of the caller."""
+        if uri is None:
+            return None
+        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in _capabilities(one)}
+        holder = fitting(
+            uri,
+            resources=self._offered(known, "resources"),
+            templates=self._offered(known, "templates"),
+            offering=tuple(known),
+        )
+        return (known[holder[0]], holder[1]) if holder is not None else None
+
+    def _offered(self, known: Mapping[str, Known], kind: ListKind) -> dict[str, Holder]:
+        found: dict[str, Holder] = {}
+        for server, one in known.items():
+            for name in one.catalog.of(kind).by_name:
+                exposed = self.view.book.exposed(server, kind, name)
+                if exposed is not None:
+                    found[exposed] = (server, name)
+        return found
+
+    async def _foreign(self, caller: Caller, message: Message) -> Route:
+        """A method that isn't the protocol's own goes where there is only one place for it."""
+        known = [one for one in await self.view.all_known(caller) if one.link is not None]
+        if len(known) != 1:
+            raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        return Route(known[0], _link(known[0]), message, message.method or "")
+
+    # On the way
+
+    def _headers(self, caller: Caller, message: Message) -> dict[str, str]:
+        headers = {
+            name: value
+            for name, value in (caller.headers or {}).items()
+            if name in _PASSED or name.startswith("mcp-param-")
+        }
+        if caller.era == "modern" and message.method is not None:
+            headers["mcp-method"] = message.method
+            key = NAMED_BY.get(message.method)
+            named = message.text(key) if key is not None else None
+            if named is not None:
+                headers["mcp-name"] = encode_header(named)
+        return headers
+
+    def _down(self, caller: Caller, route: Route, answer: Answer, id_: bytes, noting: Noting) -> Answer:
+        if answer.message is not None:
+            answer.message = self._settle(caller, route, answer.message)
+        elif answer.frames is not None:
+            answer.frames = self._frames(caller, route, answer.frames, id_, noting)
+        return answer
+
+    async def _frames(
+        self, caller: Caller, route: Route, frames: AsyncIterator[Frame], id_: bytes, noting: Noting
+    ) -> AsyncIterator[Frame]:
+        session = caller.session
+        server = route.known.server
+        try:
+            async for frame in frames:
+                message = frame.message
+                if message is not None and message.is_answer and message.id == id_:
+                    frame.message = self._settle(caller, route, message)
+                    noting.answered(frame.message)
+                yield session.down(server, frame) if session is not None else frame
+        except LinkLost as lost:
+            message = _lost(id_, server, lost)
+            noting.answered(message)
+            yield Frame(message)
+
+    def _settle(self, caller: Caller, route: Route, message: Message) -> Message:
+        """The last touch to an answer: a state that comes back has to come back to the same server."""
+        if route.back is not None:
+            message = route.back(message)
+        if message.kind != "result" or b'"requestState"' not in message.encode():
+            return message
+        result = message.result
+        raw = result.get("requestState")
+        state = loads(raw) if raw is not None else None
+        if not isinstance(state, str):
+            return message
+        sealed = self._seal.seal(state, thread=caller.thread, server=route.known.server, what=route.what)
+        return message.with_result({**result, "requestState": Raw(dumps(sealed))})
+
+
+def _link(known: Known) -> Link:
+    if known.link is None:
+        raise Refusal(METHOD_NOT_FOUND, "Method not found")
+    return known.link
+
+
+def _capabilities(known: Known) -> Mapping[str, Any]:
+    raw = known.link.hello.result.get("capabilities") if known.link is not None else None
+    held = loads(raw) if raw is not None else None
+    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+
+
+def _unknown_tool(name: str) -> Refusal:
+    return Refusal(INVALID_PARAMS, f"Unknown tool: {name}")
+
+
+def _lost(id_: bytes, server: str, lost: LinkLost) -> Message:
+    state = "unknown" if lost.sent else "not_sent"
+    words = "went away before it answered; it may or may not have done it" if lost.sent else "can't be reached"
+    return _failed(id_, "disconnected", f"{server} {words}: {lost.reason}", {"state": state})
+
+
+def _failed(id_: bytes, code: str, message: str, details: dict[str, Any]) -> Message:
+    data = {"code": code, "message": message, "details": details}
+    return Message.error_of(id_, INTERNAL_ERROR, message, data)

@@ -1,0 +1,268 @@
+"""Sessions of the handshake era: what a client of it has open with each upstream, as one conversation.
+
+A session belongs to one thread and is good for that thread alone. It grants nothing: every request is judged by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from typing import Any, Final
+
+from hotplug.gateway.link import Frame, Link, LinkLost
+from hotplug.gateway.message import Message, Object, Raw, dumps, loads
+from hotplug.gateway.replay import Replay
+
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Session", "Sessions"]
+
+SESSION_IDLE: Final = 30 * 60.0
+"""Seconds without a request after which a session ends."""
+SESSIONS_LIMIT: Final = 10_000
+_QUEUE: Final = 1_000
+_PENDING: Final = 10_000
+
+OpenLink = Callable[["Session", str], Awaitable[Link]]
+
+
+class Session:
+    """One client's session.
+
+    Args:
+        thread: Whose it is.
+        initialize: The client's `initialize` params, as they came.
+        open_link: Opens this session's link to an upstream; raises `Unavailable`.
+    """
+
+    def __init__(self, thread: str, initialize: Object, open_link: OpenLink, *, id_: str | None = None) -> None:
+        self.id = id_ or secrets.token_hex(16)
+        self.thread = thread
+        self.initialize = initialize
+        self.protocol = ""
+        self.closed = False
+        self.used = time.monotonic()
+        self.active = 0
+        """Requests and streams that are open now."""
+        self.extensions: frozenset[str] = _extensions(initialize)
+        self.replay = Replay()
+        self._open_link = open_link
+        self._links: dict[str, Link] = {}
+        self._opening: dict[str, asyncio.Task[Link]] = {}
+        self._pumps: dict[str, asyncio.Task[None]] = {}
+        self._pending: dict[bytes, tuple[str, bytes]] = {}
+        self._tokens: dict[bytes, str] = {}
+        self._flights: dict[bytes, str] = {}
+        self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
+        self._bell = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def link(self, server: str) -> Link:
+        """The link to an upstream, opened when it is first needed or was lost; one opening at a time.
+
+        Raises:
+            Unavailable: It can't be opened.
+        """
+        link = self._links.get(server)
+        if link is not None and link.lost is None:
+            return link
+        task = self._opening.get(server)
+        if task is None:
+            task = self._opening[server] = asyncio.create_task(self._open(server), name=f"open {server}")
+            task.add_done_callback(lambda done: self._opened(server, done))
+        return await asyncio.shield(task)
+
+    def links(self) -> dict[str, Link]:
+        """Those that are open now."""
+        return {server: link for server, link in self._links.items() if link.lost is None}
+
+    async def _open(self, server: str) -> Link:
+        link = await self._open_link(self, server)
+        old = self._pumps.pop(server, None)
+        if old is not None:
+            old.cancel()
+        if self.closed:
+            await link.aclose()
+            raise LinkLost("the session was closed", sent=False)
+        self._links[server] = link
+        self._pumps[server] = asyncio.create_task(self._pump(server, link), name=f"general {server}")
+        return link
+
+    def _opened(self, server: str, task: asyncio.Task[Link]) -> None:
+        self._opening.pop(server, None)
+        if not task.cancelled():
+            task.exception()  # whoever waited has been told
+
+    async def _pump(self, server: str, link: Link) -> None:
+        with contextlib.suppress(LinkLost):
+            async for frame in link.general():
+                self.tell(self.down(server, frame))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something that lives no longer than the session; who waits for it is told how it ended."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ran)
+        return task
+
+    def _ran(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    def tell(self, frame: Frame) -> None:
+        """Put a frame on the session's general stream; the oldest go where nobody reads for long."""
+        self._waiting.append(frame)
+        self._bell.set()
+
+    async def general(self) -> AsyncIterator[Frame]:
+        """The general stream: what came while nobody read first, then what comes."""
+        while not self.closed:
+            while self._waiting:
+                yield self._waiting.popleft()
+            self._bell.clear()
+            if not self._waiting and not self.closed:
+                await self._bell.wait()
+
+    def down(self, server: str, frame: Frame) -> Frame:
+        """A frame of an upstream as the client gets it: the ids of requests and events lead back to that upstream."""
+        event_id = None if frame.event_id is None else f"{server}~{frame.event_id}"
+        message = frame.message
+        if message is not None and message.kind == "request":
+            message = self._ask(server, message)
+        return Frame(message, event_id, frame.retry)
+
+    def _ask(self, server: str, message: Message) -> Message:
+        own = message.id or b"null"
+        shown = own
+        taken = self._pending.get(shown)
+        if taken is not None and taken != (server, own):
+            shown = dumps(f"{server}~{own.decode()}")
+        while len(self._pending) >= _PENDING:
+            self._pending.pop(next(iter(self._pending)))
+        self._pending[shown] = (server, own)
+        token = message.meta.get("progressToken")
+        if token is not None:
+            self._tokens[bytes(token)] = server
+        return message if shown == own else message.with_id(Raw(shown))
+
+    def answered(self, message: Message) -> tuple[str, Message] | None:
+        """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked."""
+        found = self._pending.pop(message.id or b"null", None)
+        if found is None:
+            return None
+        server, own = found
+        return server, message if own == message.id else message.with_id(Raw(own))
+
+    def asked_by(self, token: bytes) -> str | None:
+        """Whose request a progress token belongs to."""
+        return self._tokens.get(token)
+
+    @contextlib.contextmanager
+    def flight(self, id_: bytes, server: str) -> Generator[None]:
+        """While a request is under way, where: for its cancellation."""
+        self._flights[id_] = server
+        try:
+            yield
+        finally:
+            if self._flights.get(id_) == server:
+                del self._flights[id_]
+
+    def flying(self, id_: bytes) -> str | None:
+        """Where a request of the client's is under way."""
+        return self._flights.get(id_)
+
+    async def aclose(self) -> None:
+        """End it: its links are closed."""
+        if self.closed:
+            return
+        self.closed = True
+        self._bell.set()
+        tasks: list[asyncio.Task[Any]] = [*self._pumps.values(), *self._opening.values(), *self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        links, self._links = list(self._links.values()), {}
+        await asyncio.gather(*(link.aclose() for link in links), return_exceptions=True)
+
+
+class Sessions:
+    """All sessions of a gateway.
+
+    Args:
+        released: Told of each session that has ended.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self,
+        released: Callable[[Session], Awaitable[None]],
+        *,
+        idle: float = SESSION_IDLE,
+        limit: int = SESSIONS_LIMIT,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._released = released
+        self._idle = idle
+        self._limit = limit
+        self._clock = clock
+        self._by_id: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def add(self, session: Session) -> bool:
+        """Keep a session; False where there are too many."""
+        if len(self._by_id) >= self._limit:
+            return False
+        self._by_id[session.id] = session
+        session.used = self._clock()
+        return True
+
+    def get(self, id_: str, thread: str) -> Session | None:
+        """The session of that id, for its own thread alone."""
+        session = self._by_id.get(id_)
+        if session is None or session.thread != thread or session.closed:
+            return None
+        session.used = self._clock()
+        return session
+
+    def of(self, thread: str) -> list[Session]:
+        """A thread's sessions."""
+        return [session for session in self._by_id.values() if session.thread == thread]
+
+    def all(self) -> list[Session]:
+        """Every session."""
+        return list(self._by_id.values())
+
+    async def end(self, session: Session) -> None:
+        """End a session and forget it; done only once."""
+        if self._by_id.pop(session.id, None) is not None:
+            await session.aclose()
+            await self._released(session)
+
+    async def sweep(self) -> None:
+        """End those that nobody used for long."""
+        before = self._clock() - self._idle
+        for session in self.all():
+            if not session.active and session.used < before:
+                await self.end(session)
+
+    async def aclose(self) -> None:
+        """End all."""
+        await asyncio.gather(*(self.end(session) for session in self.all()))
+
+
+def _extensions(initialize: Object) -> frozenset[str]:
+    raw = initialize.get("capabilities")
+    capabilities = loads(raw) if raw is not None else None
+    if not isinstance(capabilities, dict):
+        return frozenset()
+    found: set[str] = set()
+    for key in ("extensions", "experimental"):
+        named = capabilities.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if isinstance(named, dict):
+            found.update(str(name) for name in named)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return frozenset(found)

@@ -1,0 +1,285 @@
+"""A project's `hotplug.toml` counts only once its owner trusted it, as it stands: it names commands that are run.
+
+What was trusted is remembered by path and digest in the user's state folder; a change asks again. Even then such a file
+may only add servers and narrow access. It never replaces an owner's server, and sets no secret, thread or store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+from hotplug.errors import ConfigError, StoreError
+from hotplug.gateway.config import GatewayConfig, Narrowing, Notice, ServerConfig
+from hotplug.gateway.config_file import CONFIG_NAME, Project, default_config_path, parse_project, read_config
+
+__all__ = [
+    "ProjectFile",
+    "Standing",
+    "Trust",
+    "Trusted",
+    "default_trust_path",
+    "find_projects",
+    "load_config",
+    "read_project",
+]
+
+Standing = Literal["trusted", "changed", "unknown"]
+"""`changed`: it was trusted, and says something else now."""
+
+_SCHEMA: Final = "hotplug.trusted/1"
+_LIMIT: Final = 8 * 1024 * 1024
+_PATIENCE: Final = 10.0
+_DEEPEST: Final = 256
+
+
+def default_trust_path() -> Path:
+    """Where it is remembered: `trusted.json` in the user's state folder."""
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("hotplug", appauthor=False)) / "trusted.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """A project's file as it was at one moment: what is judged is what is used.
+
+    Args:
+        path: Links followed.
+        data: Its bytes.
+    """
+
+    path: Path
+    data: bytes = field(repr=False)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hex."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    def parse(self) -> Project:
+        """What it says.
+
+        Raises:
+            ConfigError: It isn't TOML.
+        """
+        try:
+            text = self.data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise ConfigError(f"{self.path} is not UTF-8") from None
+        return parse_project(text, path=self.path)
+
+
+def read_project(path: Path) -> ProjectFile:
+    """A project's file, read once.
+
+    Raises:
+        ConfigError: There is none, or it can't be read.
+    """
+    try:
+        found = path.expanduser().resolve(strict=True)
+        if not found.is_file():
+            raise ConfigError(f"{path} is no file", hint=f"name the {CONFIG_NAME} in it")
+        if found.stat().st_size > _LIMIT:
+            raise ConfigError(f"{path} is larger than {_LIMIT // 1024 // 1024} MiB; that is no configuration file")
+        return ProjectFile(found, found.read_bytes())
+    except FileNotFoundError:
+        raise ConfigError(f"there is no file {path}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror or type(error).__name__}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A file that was trusted.
+
+    Args:
+        digest: Of what it said then.
+        at: When.
+    """
+
+    path: Path
+    digest: str
+    at: datetime
+
+
+class Trust:
+    """Which projects' files the owner trusts. Any number of processes may use it at once.
+
+    Args:
+        path: Where it is remembered; default: `default_trust_path()`.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = default_trust_path() if path is None else path
+
+    def list(self) -> tuple[Trusted, ...]:
+        """What was trusted, by path.
+
+        Raises:
+            StoreError: The memory can't be read: then nothing is trusted.
+        """
+        return tuple(sorted(self._read().values(), key=lambda one: str(one.path)))
+
+    def standing(self, file: ProjectFile) -> Standing:
+        """Whether a file is trusted as it stands.
+
+        Raises:
+            StoreError: The memory can't be read.
+        """
+        known = self._read().get(str(file.path))
+        if known is None:
+            return "unknown"
+        return "trusted" if known.digest == file.digest else "changed"
+
+    def add(self, file: ProjectFile) -> Trusted:
+        """Trust a file as it stands.
+
+        Raises:
+            StoreError: That can't be remembered.
+        """
+        new = Trusted(file.path, file.digest, datetime.now(UTC).replace(microsecond=0))
+        self._change({str(file.path): new})
+        return new
+
+    def forget(self, path: Path) -> bool:
+        """Trust a file no more; whether it was trusted.
+
+        Raises:
+            StoreError: That can't be remembered.
+        """
+        names = {str(path.expanduser().resolve()), str(path.expanduser().absolute())}
+        known = names & self._read().keys()
+        if known:
+            self._change(dict.fromkeys(known))
+        return bool(known)
+
+    def _read(self) -> dict[str, Trusted]:
+        from hotplug.store.whole import as_file_errors, read_content
+
+        with as_file_errors(self.path, "read"):
+            content = read_content(self.path)
+        if content is None:
+            return {}
+        try:
+            document: Any = json.loads(content.data)
+            if document["schema"] != _SCHEMA:
+                raise StoreError(f"{self.path} is of another build: {document['schema']!r}", hint="use that build")
+            files = cast("Mapping[str, Mapping[str, str]]", document["files"])
+            return {
+                name: Trusted(Path(name), entry["digest"], datetime.fromisoformat(entry["at"]))
+                for name, entry in files.items()
+            }
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise StoreError(
+                f"{self.path} can't be read as what was trusted", hint="remove it, and trust your projects' files again"
+            ) from None
+
+    def _change(self, changes: Mapping[str, Trusted | None]) -> None:
+        from hotplug.store.whole import as_file_errors, locked, read_content, remove_leftovers, staged, sync_folder
+
+        with as_file_errors(self.path, "saved"):
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with locked(self.path.with_name(f"{self.path.name}-lock"), patience=_PATIENCE) as held:
+                if not held:
+                    raise StoreError(f"{self.path} can't be saved: somebody else is saving it", hint="try again")
+                remove_leftovers(self.path.parent, self.path.name)
+                known = self._read()
+                for name, one in changes.items():
+                    if one is None:
+                        known.pop(name, None)
+                    else:
+                        known[name] = one
+                files = {name: {"digest": one.digest, "at": one.at.isoformat()} for name, one in sorted(known.items())}
+                text = json.dumps({"schema": _SCHEMA, "files": files}, indent=2, ensure_ascii=False) + "\n"
+                content = read_content(self.path)
+                with staged(self.path, text.encode(), like=content and content.status) as temporary:
+                    temporary.replace(self.path)
+                    sync_folder(self.path.parent)
+
+
+def find_projects(start: Path, *, owner: Path | None = None) -> tuple[Path, ...]:
+    """Every `hotplug.toml` from a folder upward, the nearest first, but for the owner's own."""
+    found: list[Path] = []
+    here = start.absolute()
+    for folder in (here, *here.parents)[:_DEEPEST]:
+        path = folder / CONFIG_NAME
+        if path.is_file() and not (owner is not None and _same(path, owner)):
+            found.append(path)
+    return tuple(found)
+
+
+def load_config(path: Path | None = None, *, start: Path | None = None, trust: Trust | None = None) -> GatewayConfig:
+    """The owner's file, and what trusted files of projects add to it and take away.
+
+    Args:
+        path: The owner's file; default: `default_config_path()`. One that isn't there reads as empty, unless it was
+            named here.
+        start: Where to look upward from for projects' files; None: nowhere.
+        trust: What is trusted; default: the user's own memory of it.
+
+    Raises:
+        ConfigError: The owner's file can't be read, or isn't TOML, or was named and isn't there.
+    """
+    if path is not None and not path.expanduser().exists():
+        raise ConfigError(f"there is no file {path}", hint="hotplug init writes one")
+    owner = default_config_path() if path is None else path.expanduser()
+    config = read_config(owner)
+    if start is None:
+        return config
+    known = trust or Trust()
+    for found in find_projects(start, owner=owner):
+        config = _with_project(config, found, known)
+    return config
+
+
+def _with_project(config: GatewayConfig, path: Path, trust: Trust) -> GatewayConfig:
+    """Everything that goes wrong with a project's file costs that file."""
+    try:
+        file = read_project(path)
+        standing = trust.standing(file)
+        project = file.parse() if standing == "trusted" else None
+    except (ConfigError, StoreError) as error:
+        return _noticed(config, Notice(str(path), f"counts for nothing: {error.message}", error.hint))
+    if project is None:
+        why = "changed since it was trusted" if standing == "changed" else "isn't trusted"
+        return _noticed(
+            config, Notice(str(path), f"{why}, and counts for nothing", f"look at it, then: hotplug trust {path}")
+        )
+    servers: dict[str, ServerConfig] = dict(config.servers)
+    broken = dict(config.broken)
+    notices = list(project.warnings)
+    for name in (*project.servers, *project.broken):
+        if name in servers or name in broken:
+            whose = "your own file" if (name in config.broken or _is_owners(config, name)) else "a nearer file"
+            notices.append(
+                Notice(f"{path}: servers.{name}", f"is ignored: {whose} has a server of that name", "rename it")
+            )
+        elif name in project.servers:
+            servers[name] = project.servers[name]
+        else:
+            broken[name] = project.broken[name]
+    narrowing: tuple[Narrowing, ...] = config.narrowing
+    if project.narrowing is not None:
+        narrowing = (*narrowing, project.narrowing)
+    return replace(config, servers=servers, broken=broken, narrowing=narrowing, warnings=(*config.warnings, *notices))
+
+
+def _is_owners(config: GatewayConfig, name: str) -> bool:
+    return name in config.servers and config.servers[name].file == config.path
+
+
+def _noticed(config: GatewayConfig, notice: Notice) -> GatewayConfig:
+    return replace(config, warnings=(*config.warnings, notice))
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

@@ -1,0 +1,163 @@
+"""What the view needs of the servers behind: links of the pool, and speakers of profiles on top of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hotplug.connect import NativeTarget, ObjectTarget, PythonTarget
+from hotplug.errors import Unavailable
+from hotplug.gateway.catalog import Catalog
+from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.instances import Instances
+from hotplug.gateway.link import Link
+from hotplug.gateway.pool import Pool
+from hotplug.gateway.raw_channel import LinkConversation
+from hotplug.gateway.sessions import Session
+from hotplug.gateway.speaking import Speaker, speak
+from hotplug.gateway.upstream import LinkKey, Upstream
+from hotplug.gateway.view import Caller
+from hotplug.store import Store
+
+__all__ = ["Servers", "is_native"]
+
+
+def is_native(config: ServerConfig) -> bool:
+    """Whether a server runs in this process: a native one of the catalog, or a provider of the owner's own."""
+    target = config.target
+    if isinstance(target, ObjectTarget):
+        from hotplug.profile import Profile
+
+        found = target.server
+        return isinstance(found, Profile) or (isinstance(found, type) and issubclass(found, Profile))
+    return isinstance(target, NativeTarget) or (isinstance(target, PythonTarget) and target.object is not None)
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """What was found out of a server's profiles; `seen` is the edition of the catalog in which it spoke none."""
+
+    speaker: Speaker | None
+    seen: tuple[str, int] | None = None
+
+
+class Servers:
+    """All servers behind the gateway.
+
+    Args:
+        configs: Those that are set up, in the order of the file.
+        pool: Those of them that are reached over links.
+        store: Keeps what speakers have to remember.
+    """
+
+    def __init__(self, configs: Mapping[str, ServerConfig], pool: Pool, store: Store) -> None:
+        self._configs = {name: config for name, config in configs.items() if not config.disabled}
+        self._pool = pool
+        self._store = store
+        self._spoken: dict[str, _Spoken] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._threads: dict[str, str] = {}
+        self.instances = Instances()
+        """The profile operations of all servers that were looked at."""
+
+    def names(self) -> Sequence[str]:
+        """All servers, in the order of the file."""
+        return tuple(self._configs)
+
+    def update(self, configs: Mapping[str, ServerConfig]) -> None:
+        """Take a changed configuration; the pool is told by whoever has it."""
+        new = {name: config for name, config in configs.items() if not config.disabled}
+        for name, config in self._configs.items():
+            if new.get(name) != config:
+                self._spoken.pop(name, None)
+        self._configs = new
+        self._joined()
+
+    def in_process(self, server: str) -> bool:
+        """Whether it runs in this process, so that there is no link to it."""
+        config = self._configs.get(server)
+        return config is not None and is_native(config)
+
+    def remote(self, server: str) -> bool:
+        """Whether it is reached over HTTP."""
+        return self.upstream(server).remote
+
+    def upstream(self, server: str) -> Upstream:
+        """The server in the pool.
+
+        Raises:
+            Unavailable: It is gone.
+        """
+        found = self._pool.upstreams.get(server)
+        if found is None:
+            raise Unavailable(f"there is no server {server!r} any more")
+        return found
+
+    async def link(self, server: str, caller: Caller) -> Link:
+        """The caller's link to a server."""
+        if caller.session is not None:
+            return await caller.session.link(server)
+        return await self.upstream(server).link(caller.era, LinkKey(caller.thread, None))
+
+    async def session_link(self, session: Session, server: str) -> Link:
+        """A link for one session."""
+        key = LinkKey(session.thread, session.id)
+        return await self.upstream(server).link("legacy", key, initialize=session.initialize)
+
+    async def release(self, session: Session) -> None:
+        """A session ended: its links do."""
+        key = LinkKey(session.thread, session.id)
+        await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
+
+    async def catalog(self, server: str, link: Link) -> Catalog:
+        """What a server offers on a link."""
+        return await self.upstream(server).catalog(link)
+
+    async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
+        """What it speaks of profiles, looked at anew where that may have changed."""
+        config = self._configs.get(server)
+        if config is None:
+            return None
+        self._threads[server] = caller.thread
+        known = self._spoken.get(server)
+        edition = (self.upstream(server).instance_of(link), catalog.version) if link is not None else None
+        if known is not None:
+            if known.speaker is not None:
+                await known.speaker.settle()
+                return known.speaker
+            if known.seen == edition:
+                return None
+        async with self._locks.setdefault(server, asyncio.Lock()):
+            known = self._spoken.get(server)
+            if known is None or (known.speaker is None and known.seen != edition):
+                conversation = self._conversation(server) if link is not None else None
+                speaker = await speak(config, conversation=conversation, store=self._store)
+                known = self._spoken[server] = _Spoken(speaker, edition)
+                self._joined()
+        return known.speaker
+
+    def _joined(self) -> None:
+        held = (self._spoken.get(name) for name in self._configs)
+        self.instances.update(one.speaker for one in held if one is not None and one.speaker is not None)
+
+    def _conversation(self, server: str) -> LinkConversation:
+        async def reach(thread: str) -> Link:
+            # Asked for nobody in particular, it is whoever came last: a child of its own would be one too many.
+            key = LinkKey(thread or self._threads[server], None)
+            return await self.upstream(server).link("modern", key)
+
+        async def catalog(link: Link) -> Catalog:
+            return await self.upstream(server).catalog(link)
+
+        def instance(link: Link) -> str:
+            return self.upstream(server).instance_of(link)
+
+        timeout = self._configs[server].call_timeout or 60.0
+        return LinkConversation(server, reach, catalog, instance=instance, timeout=timeout)
+
+    async def aclose(self) -> None:
+        """Let go of what native servers hold."""
+        for known in self._spoken.values():
+            if known.speaker is not None:
+                await known.speaker.aclose()

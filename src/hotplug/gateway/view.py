@@ -1,0 +1,345 @@
+"""What a thread sees: the tools, prompts and resources of its servers under names of the gateway's own.
+
+A name belongs to one tool for good, whoever may see it; whether a thread may is asked of `grants` for each request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from hotplug.errors import HotplugError, Unavailable
+from hotplug.gateway.book import Book
+from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
+from hotplug.gateway.config import SearchConfig
+from hotplug.gateway.grants import Grants
+from hotplug.gateway.instances import Allowed, Instances
+from hotplug.gateway.link import Era, Link, LinkLost
+from hotplug.gateway.message import Message, Object, Raw, dumps
+from hotplug.gateway.references import unusable_schemas
+from hotplug.gateway.sessions import Session
+from hotplug.gateway.speaking import Speaker
+from hotplug.gateway.toolset import OURS, Shown, Toolset
+
+__all__ = ["Caller", "Known", "Pinned", "Upstreams", "View"]
+
+_WAIT: Final = 10.0
+"""Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
+_ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
+_NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
+_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+"""Extensions whose clients know profiles, and see `connection.*`."""
+_CONNECTION: Final = "connection."
+_TOOLSETS: Final = 2_000
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Caller:
+    """Who makes one request.
+
+    Args:
+        thread: The thread, authenticated.
+        session: Of the handshake era.
+        scope: Ids and progress tokens of two scopes never meet.
+        headers: Of HTTP, by lower-case name; None over standard streams.
+        extensions: That the client declared.
+    """
+
+    thread: str
+    era: Era
+    scope: str
+    session: Session | None = None
+    headers: Mapping[str, str] | None = None
+    extensions: frozenset[str] = frozenset()
+
+    @property
+    def aware(self) -> bool:
+        """Whether the client knows profiles."""
+        return not _AWARE.isdisjoint(self.extensions)
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of one server for one caller now.
+
+    Args:
+        link: None for a native server in this process.
+        closed: Tools that are shut though they are there, each with the reason.
+        speaker: Where it speaks profiles.
+        piped: Whether it is a child, spoken to over pipes.
+    """
+
+    server: str
+    link: Link | None
+    catalog: Catalog = _NOTHING
+    closed: Mapping[str, str] = field(default_factory=dict[str, str])
+    speaker: Speaker | None = None
+    piped: bool = False
+
+
+class Upstreams(Protocol):
+    """Opens links and reads catalogs; the gateway's pool does."""
+
+    def names(self) -> Sequence[str]:
+        """All servers, in the order of the file."""
+        ...
+
+    def in_process(self, server: str) -> bool:
+        """Whether it runs in this process, so that there is no link to it."""
+        ...
+
+    def remote(self, server: str) -> bool:
+        """Whether it is reached over HTTP."""
+        ...
+
+    async def link(self, server: str, caller: Caller) -> Link:
+        """The caller's link to a server.
+
+        Raises:
+            Unavailable: There is none to be had.
+        """
+        ...
+
+    async def catalog(self, server: str, link: Link) -> Catalog: ...
+
+    async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
+        """What it speaks of profiles, looked at anew where that may have changed."""
+        ...
+
+    @property
+    def instances(self) -> Instances:
+        """The profile operations of all servers."""
+        ...
+
+
+class Pinned(Protocol):
+    """Says which tools changed since their owner accepted them."""
+
+    async def closed(self, server: str, tools: Sequence[Item]) -> Mapping[str, str]: ...
+
+
+class View:
+    """Lists and looks up."""
+
+    def __init__(
+        self, upstreams: Upstreams, grants: Grants, book: Book, pins: Pinned, search: SearchConfig | None = None
+    ) -> None:
+        self.upstreams = upstreams
+        self.grants = grants
+        self.book = book
+        self._pins = pins
+        self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
+        self._search = search or SearchConfig()
+        self._listeners: list[tuple[str, Callable[[str], None]]] = []
+
+    def servers(self, caller: Caller) -> list[str]:
+        """The servers of which the caller gets something, in the order of the file."""
+        given = set(self.grants.servers(caller.thread))
+        return [name for name in self.upstreams.names() if name in given]
+
+    async def known(self, server: str, caller: Caller) -> Known:
+        """A server's link and what it offers on it.
+
+        Raises:
+            Unavailable: It can't be reached.
+        """
+        if self.upstreams.in_process(server):
+            speaker = await self.upstreams.speaker(server, caller, None, _NOTHING)
+            known = Known(server, None, speaker=speaker)
+        else:
+            link = await self.upstreams.link(server, caller)
+            try:
+                catalog = await self.upstreams.catalog(server, link)
+            except LinkLost as lost:
+                raise Unavailable(f"{server} can't be reached: {lost.reason}") from None
+            speaker = await self.upstreams.speaker(server, caller, link, catalog)
+            closed = await self._closed(server, catalog)
+            known = Known(server, link, catalog, closed, speaker, piped=not self.upstreams.remote(server))
+        parts = tuple(speaker.offers) if speaker is not None else ()
+        if parts:
+            await self.book.learn_parts(parts)
+        self.grants.offers(server, (*known.catalog.tools.by_name, *parts))
+        return known
+
+    async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
+        seen = self._seen.get(server)
+        if seen is None or seen[0] is not catalog:
+            closed = dict(await self._pins.closed(server, catalog.tools.items))
+            for item in catalog.tools.items:
+                reason = unusable_schemas(item.raw)
+                if reason is not None:
+                    closed[item.name] = reason
+            for kind in KINDS:
+                await self.book.learn(server, kind, list(catalog.of(kind).by_name))
+            seen = self._seen[server] = (catalog, closed)
+        return seen[1]
+
+    def forget_pins(self) -> None:
+        """Look at all definitions anew: an owner accepted some."""
+        self._seen.clear()
+
+    async def all_known(self, caller: Caller) -> list[Known]:
+        """Those of the caller's servers that answer in time; a bad one never delays the others for longer."""
+        servers = self.servers(caller)
+        if len(servers) == 1:
+            try:
+                return [await self.known(servers[0], caller)]
+            except Unavailable as error:
+                _logger.warning("%s", error)
+                return []
+        tasks = [asyncio.create_task(self.known(server, caller)) for server in servers]
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=_WAIT)
+        finally:
+            for task in tasks:
+                if not task.done():
+                    task.cancel()
+        found: list[Known] = []
+        for server, task in zip(servers, tasks, strict=True):
+            if not task.done() or task.cancelled():
+                _logger.warning("%s is left out of a list: it wasn't ready within %g s", server, _WAIT)
+            elif (error := task.exception()) is None:
+                found.append(task.result())
+            elif isinstance(error, HotplugError):
+                _logger.warning("%s", error)
+            else:
+                raise error
+        return found
+
+    # Tools
+
+    def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
+        """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
+        return (
+            tool in known.catalog.tools.by_name
+            and tool not in known.closed
+            and (known.speaker is None or tool not in known.speaker.hidden)
+            and self.grants.gives(caller.thread, known.server, tool)
+        )
+
+    def allowed(self, caller: Caller) -> Allowed:
+        """Says of a part or an event of a server whether the caller may use it."""
+        speakers = {one.server: one for one in self.upstreams.instances.speakers}
+
+        def may(server: str, part: str) -> bool:
+            offer = speakers[server].offers.get(part) if server in speakers else None
+            underlying = offer.underlying if offer is not None else ()
+            return self.grants.gives(caller.thread, server, part, underlying=underlying)
+
+        return may
+
+    def toolset(self, known: Sequence[Known], caller: Caller) -> Toolset:
+        """Every tool that a caller may use, and which of them are listed. Made anew when anything in it may differ.
+
+        Operations of profiles come first, then raw tools by server.
+        """
+        stamp = (
+            self.grants.refresh(),
+            self.book.version,
+            tuple((one.server, one.catalog.version, one.closed) for one in known),
+            tuple((one.server, one.version) for one in self.upstreams.instances.speakers),
+        )
+        key = (caller.thread, caller.aware)
+        held = self._toolsets.get(key)
+        if held is None or held[0] != stamp:
+            if len(self._toolsets) >= _TOOLSETS:
+                self._toolsets.clear()
+            held = self._toolsets[key] = (stamp, Toolset(self._tools(known, caller), self._search, self._ours()))
+        return held[1]
+
+    def _ours(self) -> tuple[str, str]:
+        search, call = (self.book.exposed("", "tools", name) for name in OURS)
+        return search or OURS[0], call or OURS[1]
+
+    def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        found: list[Shown] = []
+        for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
+            exposed = self.book.exposed("", "tools", merged.part)
+            if exposed is not None:
+                definition = {**merged.tool, "name": Raw(dumps(exposed))}
+                always = merged.part.startswith(_CONNECTION)
+                found.append(Shown(exposed, "", definition, merged.eager or always, not merged.guarded and not always))
+        for one in known:
+            for item in one.catalog.tools.items:
+                exposed = self.book.exposed(one.server, "tools", item.name)
+                if exposed is not None and self.may_call(one, caller, item.name):
+                    raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
+                    found.append(Shown(exposed, one.server, raw))
+        return found
+
+    # Lists
+
+    def list_of(self, kind: ListKind, known: Sequence[Known], caller: Caller, items: Sequence[Object]) -> Object:
+        """The result of a list request, all servers together and whole.
+
+        Args:
+            items: What is listed.
+        """
+        result: Object = {}
+        ttl: int | None = None
+        for one in known:
+            listing = one.catalog.of(kind)
+            for name, value in listing.extra.items():
+                result.setdefault(name, value)
+            if listing.ttl_ms is not None:
+                ttl = listing.ttl_ms if ttl is None else min(ttl, listing.ttl_ms)
+        result[KINDS[kind][1]] = Raw(b"[" + b",".join(dumps(item) for item in items) + b"]")
+        if caller.era == "modern":
+            result.setdefault("resultType", Raw(b'"complete"'))
+            result["ttlMs"] = Raw(dumps(ttl or 0))
+            result["cacheScope"] = Raw(b'"private"')
+        return result
+
+    def others(self, kind: ListKind, known: Sequence[Known]) -> list[Object]:
+        """Prompts, resources or templates under their names."""
+        identity = KINDS[kind][2]
+        found: list[Object] = []
+        for one in known:
+            for item in one.catalog.of(kind).items:
+                exposed = self.book.exposed(one.server, kind, item.name)
+                if exposed is not None:
+                    found.append(item.raw if exposed == item.name else {**item.raw, identity: Raw(dumps(exposed))})
+        return found
+
+    # Resources
+
+    def own_uri(self, known: Known, uri: str) -> str | None:
+        """A resource's URI as its server has it, where it may be that server's."""
+        meant = self.book.meant("resources", uri)
+        if meant is not None:
+            return meant[1] if meant[0] == known.server else None
+        return uri if known.catalog.resources.offered else None
+
+    def shown(self, server: str, notice: Message) -> Message:
+        """A server's notice as a caller reads it: a URI that had to be changed is changed here too."""
+        if notice.method != "notifications/resources/updated":
+            return notice
+        uri = notice.text("uri")
+        exposed = self.book.exposed(server, "resources", uri) if uri is not None else None
+        return notice if exposed is None or exposed == uri else notice.with_param("uri", exposed)
+
+    # Changes
+
+    def on_change(self, thread: str, told: Callable[[str], None]) -> Callable[[], None]:
+        """Be told the method of each notice that a list of a thread changed by our doing; gives what ends it."""
+        entry = (thread, told)
+        self._listeners.append(entry)
+
+        def end() -> None:
+            if entry in self._listeners:
+                self._listeners.remove(entry)
+
+        return end
+
+    def announce(self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None) -> None:
+        """Tell those who listen that lists changed: of one thread, or of all."""
+        for whose, told in tuple(self._listeners):
+            if thread is None or whose == thread:
+                for kind in kinds:
+                    told(f"notifications/{kind}/list_changed")

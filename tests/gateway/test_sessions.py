@@ -1,0 +1,156 @@
+"""A session is one client's conversation with several servers, and is good for its own thread alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from hotplug.gateway.link import Frame, Link
+from hotplug.gateway.message import Message, Raw, dumps
+from hotplug.gateway.sessions import Session, Sessions
+
+pytestmark = pytest.mark.anyio
+
+
+class FakeLink:
+    """A link that says nothing of itself: for what a session does with its links."""
+
+    era = "legacy"
+
+    def __init__(self, *frames: Frame) -> None:
+        self.lost: str | None = None
+        self.closed = False
+        self._frames = frames
+
+    async def general(self) -> AsyncIterator[Frame]:
+        for frame in self._frames:
+            yield frame
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def _request(id_: object, **meta: object) -> Frame:
+    return Frame(Message.request(Raw(dumps(id_)), "elicitation/create", {"_meta": meta} if meta else {}))
+
+
+def _session(links: dict[str, FakeLink] | None = None, opened: list[str] | None = None) -> Session:
+    async def open_link(session: Session, server: str) -> Link:
+        if opened is not None:
+            opened.append(server)
+        await asyncio.sleep(0)
+        return (links or {})[server]  # type: ignore[return-value]
+
+    return Session("t_1", {}, open_link)
+
+
+async def test_answers_go_back_to_the_server_that_asked_under_its_own_id() -> None:
+    session = _session()
+    first = session.down("a", _request(1)).message
+    second = session.down("b", _request(1)).message
+    assert first is not None
+    assert second is not None
+    assert first.id != second.id
+    back = session.answered(Message.result_of(second.id or b"", {}))
+    assert back is not None
+    assert (back[0], back[1].id) == ("b", b"1")
+    back = session.answered(Message.result_of(first.id or b"", {}))
+    assert back is not None
+    assert (back[0], back[1].id) == ("a", b"1")
+
+
+async def test_an_answer_that_nobody_asked_for_goes_nowhere_and_none_goes_twice() -> None:
+    session = _session()
+    assert session.answered(Message.result_of(b"1", {})) is None
+    session.down("a", _request(1))
+    assert session.answered(Message.result_of(b"1", {})) is not None
+    assert session.answered(Message.result_of(b"1", {})) is None
+
+
+async def test_event_ids_lead_back_to_their_server() -> None:
+    assert _session().down("a", Frame(None, "7")).event_id == "a~7"
+
+
+async def test_the_progress_of_a_servers_request_belongs_to_that_server() -> None:
+    session = _session()
+    session.down("a", _request(1, progressToken="p"))
+    assert session.asked_by(b'"p"') == "a"
+    assert session.asked_by(b'"q"') is None
+
+
+async def test_a_link_is_opened_once_for_all_who_need_it_at_once() -> None:
+    opened: list[str] = []
+    session = _session({"a": FakeLink()}, opened)
+    await asyncio.gather(*(session.link("a") for _ in range(10)))
+    assert opened == ["a"]
+    await session.aclose()
+
+
+async def test_a_lost_link_is_replaced_when_it_is_needed_again() -> None:
+    opened: list[str] = []
+    links = {"a": FakeLink()}
+    session = _session(links, opened)
+    (await session.link("a"))
+    links["a"].lost = "it crashed"
+    assert session.links() == {}
+    links["a"] = FakeLink()
+    assert (await session.link("a")).lost is None
+    assert opened == ["a", "a"]
+    await session.aclose()
+
+
+async def test_what_servers_say_besides_comes_on_one_stream_also_from_before_it_was_read() -> None:
+    note = Frame(Message.notification("notifications/message"))
+    session = _session({"a": FakeLink(note), "b": FakeLink(note)})
+    await session.link("a")
+    await session.link("b")
+    stream = session.general()
+    async with asyncio.timeout(5):
+        for _ in range(2):
+            frame = await anext(stream)
+            assert frame.message is not None
+            assert frame.message.method == "notifications/message"
+    await session.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+
+
+async def test_a_session_serves_no_other_thread_and_ends_with_its_links() -> None:
+    released: list[Session] = []
+
+    async def release(session: Session) -> None:
+        released.append(session)
+
+    sessions = Sessions(release, limit=1)
+    link = FakeLink()
+    session = _session({"a": link})
+    assert sessions.add(session)
+    assert not sessions.add(_session())
+    await session.link("a")
+    assert sessions.get(session.id, "t_1") is session
+    assert sessions.get(session.id, "t_2") is None
+    await sessions.end(session)
+    await sessions.end(session)
+    assert link.closed
+    assert released == [session]
+    assert sessions.get(session.id, "t_1") is None
+
+
+async def test_sessions_end_that_nobody_uses_for_long_but_not_those_with_something_open() -> None:
+    now = 0.0
+
+    async def release(session: Session) -> None:
+        pass
+
+    sessions = Sessions(release, idle=10, clock=lambda: now)
+    idle, reading = _session(), _session()
+    sessions.add(idle)
+    sessions.add(reading)
+    reading.active = 1
+    now = 11.0
+    await sessions.sweep()
+    assert len(sessions) == 1
+    assert sessions.get(reading.id, "t_1") is reading
+    await sessions.aclose()
