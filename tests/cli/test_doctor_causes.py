@@ -370,6 +370,13 @@ def test_each_server_of_the_gateway_is_looked_at_for_itself(run: Run, config: Pa
     assert states == {"tiny": "fine", "off": "disabled", "away": "unreachable", "bad": "unreachable"}
 
 
+def test_a_native_server_that_its_first_call_will_make_is_fine(run: Run, config: Path) -> None:
+    code, server, text = one(run, config, 'target = "sqlite:///home.db"\nprofile = "calendar"')
+    assert (code, server["state"]) == (0, "fine")
+    assert "✓ it: it isn't there yet: its first call makes it" in text
+    assert not (config.parent / "home.db").exists()
+
+
 def test_what_threads_would_get_is_said_with_the_reason(run: Run, config: Path) -> None:
     assert run("access", "profile", "add", "lean", "--servers", "it", "--groups", "all", "--deny", "it/wipe").code == 0
     assert run("access", "set", "mcpSubagentProfile", "lean").code == 0
