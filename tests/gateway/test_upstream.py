@@ -423,6 +423,21 @@ async def test_a_child_in_use_is_not_stopped(tmp_path: Path) -> None:
         gate.touch()
 
 
+async def test_a_session_keeps_its_log_level_through_a_restart_of_its_child(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", idle=100.0)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock) as pool:
+        upstream = pool.upstreams["plain"]
+        link = await upstream.link("legacy", ONE)
+        async with link.exchange(request(link, "logging/setLevel", {"level": "warning"})):
+            pass
+        await clock.advance(101)
+        assert link.lost is not None
+        await upstream.link("legacy", ONE)
+        await upstream.link("legacy", OTHER)
+        assert child.count("level warning") == 2
+
+
 async def test_what_ends_with_a_session_and_what_with_its_thread(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain")
     async with Pool(configs(child)) as pool:

@@ -22,6 +22,7 @@ class Command(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "demo": Command("hotplug.cli.demo", "See it work: one calendar journey on six unlike backends"),
+    "serve": Command("hotplug.cli.serve", "Serve all your servers as one, each thread with what it may use"),
     "init": Command("hotplug.cli.init", "Write a hotplug.toml: your servers, from the clients that have them"),
     "server": Command("hotplug.cli.server", "List, add, remove and test the gateway's servers"),
     "doctor": Command("hotplug.cli.doctor", "Say whether your servers and this machine are in order"),

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hotplug.cli.command import command, group
 from hotplug.cli.output import Output
 from hotplug.errors import AuthError, ConfigError
+from hotplug.gateway.tokens import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from hotplug.gateway.app import Gateway
     from hotplug.gateway.config import GatewayConfig
 
 app = group("One MCP server in front of all of yours.")
-
-TOKEN_VARIABLE: Final = "HOTPLUG_TOKEN"
-"""The environment variable that holds a thread's token; a token is never an argument."""
 
 
 @command(app, "serve")

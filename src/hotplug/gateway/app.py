@@ -38,8 +38,8 @@ from hotplug.gateway.threads_api import ThreadsApi
 from hotplug.gateway.toolset import OURS
 from hotplug.gateway.upstreams import Servers, is_native
 from hotplug.gateway.view import View
-from hotplug.store.calls import calls_of
 from hotplug.store import SettingsFile, Store, default_settings_path, default_store, open_store
+from hotplug.store.calls import calls_of
 
 __all__ = ["Gateway"]
 

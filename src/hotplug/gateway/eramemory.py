@@ -56,7 +56,7 @@ class EraMemory:
             return
         if kept is not None and kept.get("target") == self._target and _holds(kept.get("at")):
             self.speaks = _eras(kept.get("speaks"))
-            self.lacks = _eras(kept.get("lacks")) - self.speaks
+            self.lacks = _eras(kept.get("lacks")) - self.speaks if self.speaks else self.speaks
             self._kept = True
             self.hellos = {era: hello for era in self.speaks if (hello := _hello(kept.get("hellos"), era)) is not None}
 

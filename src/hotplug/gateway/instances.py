@@ -11,17 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
-from msgspec import Raw
-
 from hotplug.catalog import Connection
 from hotplug.declare import Card, Declaration
 from hotplug.declare import Instance as Declared
 from hotplug.errors import Ambiguous, ConnectionFailed, InvalidArgument, Unavailable, Unsupported
-from hotplug.gateway.message import loads
 from hotplug.gateway.offers import Instance, Merged, Offer, instance_argument, merge
+from hotplug.gateway.passing import read_arguments
 from hotplug.gateway.speaking import Speaker
 from hotplug.profile import Definition, Part
-from hotplug.profile.senses import is_stronger
+from hotplug.profile.senses import DETERMINISM, Sense, exceeds, is_stronger
 from hotplug.profile.versions import parse_version
 from hotplug.serve import INSTANCE_META, Answer, result_of
 from hotplug.serve.connection import without_of
@@ -142,11 +140,11 @@ class Instances:
                 continue
             if one.own_instances:
                 found.extend(
-                    _Place(Instance(f"{one.server}/{each.id}", each.title or each.id), one, each.id)
+                    _Place(Instance(f"{one.server}/{each.id}", each.title or each.id, ours=False), one, each.id)
                     for each in one.own_instances
                 )
             else:
-                found.append(_Place(Instance(one.server, one.title), one))
+                found.append(_Place(Instance(one.server, one.title, ours=one.in_here), one))
         return found
 
     def declaration(self, allowed: Allowed) -> Declaration:
@@ -156,13 +154,15 @@ class Instances:
 
     def _declared(self, speakers: Sequence[Speaker], places: Sequence[_Place]) -> Declaration:
         cards: dict[str, Card] = {}
-        senses: dict[str, Any] = {}
+        senses: dict[str, Sense] = {}
         for speaker in speakers:
             for card in speaker.declaration.cards:
                 plain = Card(card.profile, *_version(card, speaker), facets=card.facets, via=card.via)
                 known = cards.get(card.profile)
                 cards[card.profile] = plain if known is None else _weaker(known, plain)
-            senses |= speaker.declaration.senses
+            for name, sense in speaker.declaration.senses.items():
+                if name not in senses or exceeds(senses[name], sense):
+                    senses[name] = sense
         return Declaration.of(
             cards=cards.values(),
             senses=senses,
@@ -188,8 +188,7 @@ class Instances:
             contract, definitions = self._contract(part, allowed)
             raise _unsupported("no server here", contract, definitions)
         contract, definitions = self._contract(part, allowed)
-        arguments = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments
-        named, arguments = _named(contract, arguments, meta)
+        named, arguments = _named(contract, read_arguments(arguments), meta)
         place = self._placed(named, places, thread)
         offer = place.speaker.offers.get(part)
         if offer is None:
@@ -287,8 +286,7 @@ class Instances:
     async def _describe(self, arguments: Any, meta: Mapping[str, Any], thread: str, allowed: Allowed) -> dict[str, Any]:
         contract, _ = self._contract("connection.describe", allowed)
         places = self._places("connection.describe", allowed)
-        arguments = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments
-        named, arguments = _named(contract, arguments, meta)
+        named, arguments = _named(contract, read_arguments(arguments), meta)
         if named is None and len(places) != 1:
             return result_of(Answer(self._whole(self.name, self.name, list(places))))
         place = self._placed(named, places, thread)
@@ -439,6 +437,8 @@ def _weakest(all_: Sequence[Mapping[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in all_:
         for name, value in one.items():
+            if value not in DETERMINISM.get(name, ()):
+                continue
             if name not in found or is_stronger(name, found[name], value):
                 found[name] = value
     return found

@@ -39,10 +39,12 @@ class Instance:
     Args:
         id: The server's name; of a server with several instances of its own, `server/its-own-id`.
         title: For a person.
+        ours: Whether the title is no upstream's word: only then it is shown to a model beside the profile's.
     """
 
     id: str
     title: str
+    ours: bool = True
 
     def document(self) -> dict[str, str]:
         return {"id": self.id, "title": self.title}
@@ -179,7 +181,7 @@ def _listed(offers: Sequence[Offer], instances: Sequence[Instance], *, required:
         schema = _with_ext(schema, ext)
         properties = cast("dict[str, Any]", schema["properties"])
     name = instance_argument(part)
-    titles = "; ".join(f"`{one.id}`: {one.title}" for one in instances if one.title != one.id)
+    titles = "; ".join(f"`{one.id}`: {one.title}" for one in instances if one.ours and one.title != one.id)
     chosen: dict[str, Any] = {
         "type": "string",
         "enum": [one.id for one in instances],

@@ -10,19 +10,23 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
+from msgspec import Raw
+
 from hotplug.connect import Spoken
 from hotplug.errors import ConnectionFailed, Guarded, InvalidArgument, NotFound, StaleReference, Unsupported
+from hotplug.gateway.message import loads
 from hotplug.gateway.raw_channel import Conversation, raw_result_of
 from hotplug.profile import Definition, Determinism, Extension, Part, Sense, without_nulls
 from hotplug.profile.schema import JsonSchema, map_refs
 from hotplug.profile.versions import parse_version
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, NOTES_META, Bound, Memory, ProjectionRef, Seal, bind
 
-__all__ = ["WINDOW", "Passage", "RemoteProvider", "Sent", "ThreadSeal", "masked", "opened_window"]
+__all__ = ["WINDOW", "Passage", "RemoteProvider", "Sent", "ThreadSeal", "masked", "opened_window", "read_arguments"]
 
 _LONGEST_KEY: Final = 255
 WINDOW: Final = "connection.window"
@@ -248,6 +252,7 @@ class Passage:
         changed = dict(result)
         structured: Any = result.get("structuredContent")
         if result.get("isError") is True:
+            # A short one may be any word.
             said = {upstream: ref for upstream, ref in sent.opened.items() if len(upstream) > _TAG}
             if said:
                 changed = cast("dict[str, Any]", _replaced(changed, said))
@@ -386,14 +391,27 @@ def _told(content: Any, old: Any, new: Any) -> Any:
 
 def _replaced(value: Any, said: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        for upstream, ref in said.items():
-            value = value.replace(upstream, ref)
-        return value
+        whole = "|".join(re.escape(one) for one in sorted(said, key=len, reverse=True))
+        return re.sub(rf"(?<![\w.-])(?:{whole})(?![\w-])", lambda found: said[found[0]], value)
     if isinstance(value, dict):
         return {key: _replaced(one, said) for key, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         return [_replaced(one, said) for one in cast("list[Any]", value)]
     return value
+
+
+def read_arguments(arguments: Any) -> Any:
+    """Arguments as values, where they are raw JSON.
+
+    Raises:
+        InvalidArgument: They are nested too deeply.
+    """
+    if not isinstance(arguments, Raw | bytes):
+        return arguments
+    try:
+        return loads(arguments)
+    except ValueError as error:
+        raise InvalidArgument(f"the arguments can't be read: {error}") from None
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:

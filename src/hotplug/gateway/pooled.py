@@ -22,6 +22,7 @@ _logger = logging.getLogger("hotplug.gateway")
 
 _STRAYS: Final = 1000
 """Messages of no exchange that wait for a reader; beyond it the oldest goes."""
+_KEPT: Final = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 _SHARED: Final = ("notifications/resources/updated",)
 
 
@@ -70,6 +71,8 @@ class PooledLink:
         self._lost: str | None = None
         self._over = False
         self._subscribed: set[str] = set()
+        self.log_level: str | None = None
+        """What its session set by `logging/setLevel` last."""
         self._told: list[Callable[[str], None]] = []
         self._readers: list[_Inbox] = []
         self._strays: deque[Frame] = deque(maxlen=_STRAYS)
@@ -218,10 +221,13 @@ class PooledLink:
         """The server said something."""
         self.heard = self.clock.time()
 
-    def subscribe(self, message: Message) -> None:
-        """Keeps count of the resources that its session is subscribed to."""
-        uri = message.text("uri")
-        if uri is not None and not self.shared:
+    def keep(self, message: Message) -> None:
+        """Keeps in mind what its session asked the server to remember."""
+        if self.shared:
+            return
+        if message.method == "logging/setLevel":
+            self.log_level = message.text("level")
+        elif (uri := message.text("uri")) is not None:
             if message.method == "resources/subscribe":
                 self._subscribed.add(uri)
             else:
@@ -317,8 +323,8 @@ class _Exchange:
             raise
         pooled.hear()
         self._spoke = True
-        if self._outgoing.message.method in ("resources/subscribe", "resources/unsubscribe"):
-            pooled.subscribe(self._outgoing.message)
+        if self._outgoing.message.method in _KEPT:
+            pooled.keep(self._outgoing.message)
         if answer.frames is not None:
             answer.frames = _Frames(pooled, answer.frames)
         return answer

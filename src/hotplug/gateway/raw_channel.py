@@ -310,10 +310,16 @@ class LinkConversation:
                 return message
             # The server asks something. The gateway has no person and no model: it says so.
             asked = message.id or b"null"
-            if message.method == "ping":
-                await link.send(Message.result_of(asked, {}), scope=scope)
-            else:
-                await link.send(Message.error_of(asked, METHOD_NOT_FOUND, "nobody here can answer that"), scope=scope)
+            said = (
+                Message.result_of(asked, {})
+                if message.method == "ping"
+                else Message.error_of(asked, METHOD_NOT_FOUND, "nobody here can answer that")
+            )
+            try:
+                await link.send(said, scope=scope)
+            except LinkLost as error:
+                # The request itself has been read.
+                raise LinkLost(error.reason, sent=True) from None
         raise LinkLost("the stream ended without an answer", sent=True)
 
     def _refused(self, answer: Answer, method: str) -> HotplugError:

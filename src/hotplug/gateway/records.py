@@ -18,7 +18,7 @@ import logging
 import re
 from collections import deque
 from collections.abc import Callable
-from time import monotonic, time
+from time import time
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -95,6 +95,7 @@ class _Noted(NamedTuple):
     result: Json | None
     schemas: tuple[Json | None, Json | None]
     size: int
+    with_values: bool
 
 
 class Records:
@@ -137,8 +138,8 @@ class Records:
         self._due = asyncio.Event()
         self._ending = asyncio.Event()
         self._draining = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-        self._purged_at = float("-inf")
+        self._writing: asyncio.Task[None] | None = None
+        self._purging: asyncio.Task[None] | None = None
         self._failing = False
 
     @property
@@ -176,7 +177,9 @@ class Records:
                 # Rather without its values than not at all.
                 arguments, result, size = None, None, 0
             self._held += size
-            self._queue.append(_Noted(record, arguments, result, (input_schema, output_schema), size))
+            self._queue.append(
+                _Noted(record, arguments, result, (input_schema, output_schema), size, self._with_values)
+            )
             self._due.set()
         except Exception:
             self._dropped += 1
@@ -193,30 +196,44 @@ class Records:
         """
         return await self._store.purge_calls(self._clock() - self._days * _DAY)
 
+    def configure(self, config: RecordsConfig) -> None:
+        """Keep what another configuration says, from the next call on."""
+        self._days = config.days
+        self._with_values = config.arguments
+
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run(), name="hotplug-records")
+        self._writing = asyncio.create_task(self._write(), name="hotplug-records")
+        self._purging = asyncio.create_task(self._purge_now_and_then(), name="hotplug-records-purge")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._ending.set()
-        task, self._task = self._task, None
-        if task is not None:
+        if self._purging is not None:
+            self._purging.cancel()
+            await asyncio.wait({self._purging})
+        if self._writing is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_CHANCE):
-                    await task
+                    await self._writing
 
-    async def _run(self) -> None:
+    async def _write(self) -> None:
         while not self._ending.is_set():
-            if monotonic() - self._purged_at > _SECONDS_PER_PURGE:
-                self._purged_at = monotonic()
-                await self._quietly_purge()
-            if await self._first(self._due, _SECONDS_PER_PURGE) and not await self._first(self._ending, self._every):
+            await self._first(self._due, None)
+            if not await self._first(self._ending, self._every):
                 await self._drain()
         await self._drain()
 
-    async def _first(self, event: asyncio.Event, seconds: float) -> bool:
+    async def _purge_now_and_then(self) -> None:
+        while not self._ending.is_set():
+            try:
+                await self.purge()
+            except StoreError as error:
+                self._complain(error)
+            await self._first(self._ending, _SECONDS_PER_PURGE)
+
+    async def _first(self, event: asyncio.Event, seconds: float | None) -> bool:
         """Wait for an event, the end, or so many seconds; whether the event came."""
         waiting = {asyncio.ensure_future(one.wait()) for one in {event, self._ending}}
         try:
@@ -225,12 +242,6 @@ class Records:
             for one in waiting:
                 one.cancel()
         return event.is_set()
-
-    async def _quietly_purge(self) -> None:
-        try:
-            await self.purge()
-        except StoreError as error:
-            self._complain(error)
 
     async def _drain(self) -> None:
         async with self._draining:
@@ -280,7 +291,8 @@ class Records:
         raw = None if noted.arguments is None else bytes(noted.arguments)
         if raw is not None:
             digest = argument_digest(self._key, raw)
-        if self._with_values:
+        # One that was noted while they were not kept came without its schemas.
+        if self._with_values and noted.with_values:
             try:
                 arguments, result = kept_values(
                     raw,

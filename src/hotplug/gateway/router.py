@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ _LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) i
 _LEGACY_ONLY: Final = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
+_logger = logging.getLogger(__name__)
 _PASSED: Final = frozenset({"mcp-protocol-version", "traceparent", "tracestate"})
 
 
@@ -121,6 +123,11 @@ class Router:
             return
         except ConnectionFailed as error:
             yield Answer(message=_failed(id_, error.code, str(error), error.details))
+            return
+        except Exception as error:
+            # Its text may repeat anything.
+            _logger.error("%s failed inside the gateway", message.method, exc_info=error)
+            yield Answer(message=Message.error_of(id_, INTERNAL_ERROR, "Internal error"))
             return
         async with contextlib.AsyncExitStack() as stack:
             if caller.session is not None:
@@ -377,7 +384,7 @@ class Router:
         speaker = chosen.speaker
         known = await self.view.known(speaker.server, caller)
         try:
-            sent = speaker.outgoing(
+            sent = await speaker.outgoing(
                 chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
             )
         except ConnectionFailed as error:

@@ -7,22 +7,21 @@ replaced or its list of tools changed, and where it can't be used it says why: t
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from msgspec import Raw
-
 from hotplug.catalog import PROFILES, Connection, profile_class
 from hotplug.connect import Spoken, Way, speaks
 from hotplug.declare import Declaration, Instance, routes
 from hotplug.door import account_of, fitting, in_process, listed, projected
-from hotplug.errors import ConnectionFailed, HotplugError, Unavailable
+from hotplug.errors import ConnectionFailed, HotplugError, Internal, Unavailable, Unsupported
 from hotplug.gateway.config import ServerConfig
-from hotplug.gateway.message import loads
 from hotplug.gateway.offers import Offer
-from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked
+from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked, read_arguments
 from hotplug.gateway.raw_channel import Conversation, RawChannel
 from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice
 from hotplug.profile import Definition, Profile
@@ -39,6 +38,9 @@ __all__ = ["FindProfile", "Speaker", "find_profile", "speak"]
 FindProfile = Callable[[str], type[Profile] | None]
 
 _CONNECTION: Final = "connection"
+_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+"""An id of an upstream's that may stand in a tool's schema."""
+_log = logging.getLogger(__name__)
 
 
 def find_profile(name: str) -> type[Profile] | None:
@@ -126,7 +128,13 @@ class Speaker:
     def own_instances(self) -> tuple[Instance, ...]:
         """The instances that the server itself tells apart, where it has several."""
         declared = self._voice.declaration.instances if isinstance(self._voice, PassedVoice) else ()
-        return declared if len(declared) > 1 else ()
+        usable = tuple(one for one in declared if _ID.fullmatch(one.id))
+        return usable if len(declared) > 1 else ()
+
+    @property
+    def in_here(self) -> bool:
+        """Whether it runs in this process, so that its title is no upstream's word."""
+        return self._conversation is None
 
     def opened_instance(self, ref: str, thread: str) -> str | None:
         """The server's own id of an instance that this thread opened; None where it is none of this thread's."""
@@ -191,6 +199,10 @@ class Speaker:
             await work
         except HotplugError as error:
             self._refused = self._conversation.mask(str(error)) if self._conversation is not None else str(error)
+        except Exception as error:
+            # What a server says of itself is anybody's invention; its text may repeat any value.
+            _log.error("what %s speaks can't be told: %s", self.server, type(error).__name__)
+            self._refused = f"what {self.server} speaks can't be told ({type(error).__name__})"
         self._list()
 
     def _list(self) -> None:
@@ -356,10 +368,15 @@ class Speaker:
             voice = self._voice
             if self.problem is not None or voice is None:
                 raise Unavailable(self.problem or f"{self.server} speaks no profile any more")
-            given = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments
-            return await voice.call(part, given, meta, Caller(thread, authorized, instance))
-        except ConnectionFailed as error:
-            body = error.as_wire()
+            if part not in self._offers:
+                raise Unsupported(f"{self.server} doesn't offer {part}", details={"part": part})
+            return await voice.call(part, read_arguments(arguments), meta, Caller(thread, authorized, instance))
+        except Exception as error:
+            if isinstance(error, ConnectionFailed):
+                body = error.as_wire()
+            else:
+                _log.error("%s at %s failed: %s", part, self.server, type(error).__name__)
+                body = Internal(f"{part} failed ({type(error).__name__})", details={"state": "unknown"}).as_wire()
             if self._conversation is not None:
                 body = cast("dict[str, Any]", masked(body, self._conversation.mask))
             return result_of(Answer(body, is_error=True))
@@ -382,8 +399,9 @@ class Speaker:
         await self.settle()
         if self.problem is not None:
             raise Unavailable(self.problem)
-        given = loads(arguments) if isinstance(arguments, Raw | bytes) else arguments
-        return self._passage(part).outgoing(part, given, meta, thread=thread, authorized=authorized, instance=instance)
+        return self._passage(part).outgoing(
+            part, read_arguments(arguments), meta, thread=thread, authorized=authorized, instance=instance
+        )
 
     def incoming(self, sent: Sent, result: Mapping[str, Any], *, thread: str) -> dict[str, Any]:
         """The result of such a call as the caller gets it; see `Passage.incoming`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Final, Literal, NamedTuple
 
 from hotplug.connect.secrets import Secrets
 from hotplug.errors import Unavailable
+from hotplug.gateway.asking import ask
 from hotplug.gateway.backoff import Backoff
 from hotplug.gateway.catalog import Catalog
 from hotplug.gateway.clock import Clock
@@ -104,6 +106,7 @@ class _Slot:
     watch: Watch | None = None
     closing: asyncio.Task[None] | None = None
     shelf: Shelf | None = None
+    log_level: str | None = None
     last: Catalog | None = field(default=None, repr=False)
 
 
@@ -118,7 +121,7 @@ class Upstream:
 
     **When it is stopped.** A child is stopped after `idle` seconds in which nobody used it; see `PooledLink` for what
     is use. HTTP sessions stay until they are released. A legacy session's state at the server goes with its child, as
-    it would if the server crashed; the instance is another one then.
+    it would if the server crashed; the instance is another one then. Only the log level that it set is set again.
 
     **When it hangs.** With `call_timeout`, a call that hears nothing for so long is given up, and where the child
     doesn't answer a ping either, it is replaced, and only the calls on it fail. Without it, a child is replaced where a
@@ -416,7 +419,16 @@ class Upstream:
         pooled = self._hold(slot, link, self._instance, shared=shared, child=not self.remote)
         if shared and era == "legacy":
             self._work.start(pooled.read_shared())
+        if slot.log_level is not None:
+            await self._set_level(pooled, slot.log_level)
         return pooled
+
+    async def _set_level(self, pooled: PooledLink, level: str) -> None:
+        """What the session told the child before this one: it doesn't know that there is another."""
+        pooled.log_level = level
+        with contextlib.suppress(LinkLost, TimeoutError):
+            async with asyncio.timeout(self._patience.page):
+                await ask(pooled.link, "logging/setLevel", {"level": level}, aside=pooled.stray)
 
     async def _bridged(self, era: Era, key: LinkKey, initialize: Object | None, *, last: bool) -> PooledLink:
         """A link for a client of the era that the server doesn't speak."""
@@ -502,6 +514,7 @@ class Upstream:
         if slot.watch is not None:
             slot.watch.end()
         slot.watch = slot.pooled = None
+        slot.log_level = pooled.log_level
         self._held.pop(pooled, None)
         shelf, slot.shelf = slot.shelf, None
         if slot.id.session.startswith("bridge "):

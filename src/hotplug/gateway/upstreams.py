@@ -153,8 +153,7 @@ class Servers:
         def instance(link: Link) -> str:
             return self.upstream(server).instance_of(link)
 
-        timeout = self._configs[server].call_timeout or 60.0
-        return LinkConversation(server, reach, catalog, instance=instance, timeout=timeout)
+        return LinkConversation(server, reach, catalog, instance=instance)
 
     async def aclose(self) -> None:
         """Let go of what native servers hold."""

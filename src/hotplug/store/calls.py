@@ -8,13 +8,16 @@ from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Final, Protocol
 
+import anyio
+
 from hotplug.errors import ConfigError
 from hotplug.store.protocols import Store
 from hotplug.store.sqlite import SqliteStore
 
 __all__ = ["CallQuery", "CallStore", "SqliteCalls", "StoredCall", "calls_of"]
 
-_PURGED_AT_ONCE: Final = 500
+_PURGED_AT_ONCE: Final = 100
+_BETWEEN_PURGES: Final = 0.002
 _FAILED: Final = "failed"
 
 
@@ -163,3 +166,5 @@ class SqliteCalls:
             total += dropped
             if dropped < _PURGED_AT_ONCE:
                 return total
+            # Calls have the loop in between.
+            await anyio.sleep(_BETWEEN_PURGES)

@@ -673,3 +673,16 @@ async def test_two_calls_at_once_each_get_their_own_answers() -> None:
 
         for number in range(20):
             tasks.start_soon(one, f"client {number}")
+
+
+async def test_a_server_that_is_lost_between_the_rounds_had_got_the_call() -> None:
+    below = server(tools_call=naming)
+    async with bridging(below) as bridge, bridge.exchange(Outgoing(calling(), scope="s")) as answer:
+        assert answer.frames is not None
+        question = (await anext(answer.frames)).message
+        assert question is not None
+        below.lose()
+        await bridge.send(Message.result_of(question.id or b"", {"action": "accept"}), scope="s")
+        with pytest.raises(LinkLost) as lost:
+            await anext(answer.frames)
+        assert lost.value.sent

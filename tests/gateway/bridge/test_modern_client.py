@@ -663,3 +663,73 @@ async def test_a_missing_resource_is_invalid_params_in_the_modern_era() -> None:
             "message": "Resource not found",
             "data": {"uri": "x://a", "more": 1},
         }
+
+
+async def test_progress_and_logs_that_come_beside_their_call_reach_it() -> None:
+    both = asyncio.Event()
+
+    async def beside(call: FakeCall) -> Any:
+        token = plain(call.message)["params"]["_meta"]["progressToken"]
+        link = call.link
+        link.push(Message.notification("notifications/progress", {"progressToken": token, "progress": 1}))
+        link.push(Message.notification("notifications/progress", {"progressToken": "another", "progress": 2}))
+        link.push(Message.notification("notifications/message", {"level": "error", "data": token}))
+        await both.wait()
+        return {"content": []}
+
+    async with bridging(Upstream(tools_call=beside)) as bridge:
+        level = {"io.modelcontextprotocol__logLevel": "info"}
+        request = asking("tools/call", {"name": "t"}, progressToken="p", **level)
+        async with bridge.exchange(Outgoing(request, scope="a")) as answer:
+            assert answer.frames is not None
+            assert plain((await anext(answer.frames)).message)["params"] == {"progressToken": "p", "progress": 1}
+            assert plain((await anext(answer.frames)).message)["params"]["data"] == "p"
+            # With two calls under way nobody knows whose a log message is.
+            other = asking("tools/call", {"name": "t"}, progressToken="q", **level)
+            async with bridge.exchange(Outgoing(other, scope="b")) as second:
+                assert second.frames is not None
+                assert plain((await anext(second.frames)).message)["params"] == {"progressToken": "q", "progress": 1}
+                both.set()
+                for frames in (second.frames, answer.frames):
+                    left = [frame.message async for frame in frames if frame.message]
+                    assert [message.is_answer for message in left] == [True]
+
+
+async def test_a_question_that_is_withdrawn_at_once_is_not_asked() -> None:
+    async def nervous(call: FakeCall) -> Any:
+        question = call.link.question("elicitation/create", FORM)
+        await call.items.put(Frame(question))
+        await call.say("notifications/cancelled", {"requestId": loads(question.id or b"")})
+        await asyncio.sleep(0.01)
+        return {"content": [], "late": True}
+
+    upstream = Upstream(tools_call=nervous)
+    async with bridging(upstream) as bridge:
+        found = result(await exchanged(bridge, asking("tools/call", {"name": "t", "arguments": {}}, can=ABLE)))
+        assert found["late"] is True
+        link = upstream.links[0]
+        roots = link.question("roots/list")
+        link.push(roots)
+        link.push(Message.notification("notifications/cancelled", {"requestId": loads(roots.id or b"")}))
+        ping = link.question("ping")
+        link.push(ping)
+        await link.asked[ping.id or b""]
+        found = result(await exchanged(bridge, asking("tools/call", {"name": "t", "arguments": {}}, can=ABLE)))
+        assert found["late"] is True
+
+
+async def test_a_server_that_cant_be_reached_is_tried_once() -> None:
+    tried: list[Object] = []
+
+    async def unreachable(initialize: Object) -> FakeLink:
+        tried.append(initialize)
+        raise LinkLost("no such command", sent=False)
+
+    with pytest.raises(LinkLost, match="no such command"):
+        await for_modern_client(unreachable, SECRET)
+    bridge = await for_modern_client(unreachable, SECRET, hello=FakeLink("legacy", HELLO).hello)
+    tried.clear()
+    with pytest.raises(LinkLost, match="no such command"):
+        await exchanged(bridge, asking("tools/list"))
+    assert len(tried) == 1
+    await bridge.aclose()

@@ -42,7 +42,7 @@ async def legacy(server: Any, **options: Any) -> AsyncGenerator[Client]:
 async def modern(server: Any, **options: Any) -> AsyncGenerator[Client]:
     """A modern client before a legacy server."""
     async with sessions(server) as below:
-        bridge = await for_modern_client(below.open, b"secret")
+        bridge = await for_modern_client(below.open, b"secret", wait=2.0)
         try:
             async with front(bridge) as transport, Client(transport, mode="2026-07-28", **options) as client:
                 with anyio.fail_after(10):
@@ -165,3 +165,35 @@ async def test_what_is_logged_reaches_its_callback(era: Any) -> None:
         while len(said) < 3:
             await asyncio.sleep(0)
         assert said == ["Tool execution started", "Tool processing data", "Tool execution completed"]
+
+
+@ERAS
+async def test_nothing_is_left_of_many_calls_of_which_some_were_given_up(era: Any) -> None:
+    server = everything_server()
+    tools = (
+        "test_input_required_result_multi_round",
+        "test_tool_with_progress",
+        "test_elicitation",
+        "test_simple_text",
+    )
+    answer = ElicitResult(action="accept", content={"name": "Ada", "color": "red", "response": "r"})
+
+    async def elicited(context: Any, params: Any) -> ElicitResult:
+        await asyncio.sleep(0.001)
+        return answer
+
+    async with through(era)(server, elicitation_callback=elicited) as client:
+
+        async def call(number: int) -> None:
+            with anyio.move_on_after(0.03 if number % 3 == 0 else None) as scope:
+                result = await client.call_tool(tools[number % len(tools)], {})
+                assert not result.is_error
+            assert number % 3 == 0 or not scope.cancelled_caught
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(100):
+                tasks.start_soon(call, number)
+        bridge: Any = client.server.link  # pyright: ignore
+        while bridge.busy:
+            await asyncio.sleep(0.001)
+        await client.call_tool("test_simple_text", {})

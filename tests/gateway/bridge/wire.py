@@ -256,12 +256,13 @@ async def front(link: Link) -> AsyncGenerator[Any, None]:
 
         tasks.start_soon(serve)
         tasks.start_soon(tell)
-        yield _Transport(client)
+        yield _Transport(client, link)
         tasks.cancel_scope.cancel()
 
 
 class _Transport:
-    def __init__(self, streams: Any) -> None:
+    def __init__(self, streams: Any, link: Link) -> None:
+        self.link = link
         self._streams = streams
 
     async def __aenter__(self) -> Any:

@@ -101,7 +101,10 @@ class Server:
                 return self.listed(params)
             case "tools/call":
                 return self.complete(self.called(params["name"], params.get("arguments") or {}))
-            case "resources/subscribe":
+            case "resources/subscribe" | "resources/unsubscribe":
+                return {}
+            case "logging/setLevel":
+                self.note(f"level {params['level']}")
                 return {}
             case _:
                 raise Refusal(-32601, f"{method} is unknown")

@@ -479,6 +479,63 @@ async def all_general(link: Link) -> list[Any]:
     return [frame async for frame in link.general()]
 
 
+async def test_a_slow_reader_slows_the_server_down(serve_http: ServeHttp) -> None:
+    produced = 0
+    note = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x" * 65536}})
+
+    def endless(message: dict[str, Any], request: Request) -> Response:
+        async def body() -> AsyncGenerator[str]:
+            nonlocal produced
+            while True:
+                produced += len(note)
+                yield f"data: {note}\n\n"
+                # The server's end of a connection that has gone takes everything at once.
+                await asyncio.sleep(0)
+
+        return StreamingResponse(body(), media_type="text/event-stream")
+
+    async with (
+        serve_http(plain(endless=endless)) as url,
+        linked(f"{url}/mcp", "modern") as link,
+        link.exchange(call("modern", "endless")) as answer,
+    ):
+        assert answer.frames is not None
+        await anext(aiter(answer.frames))
+        before = -1
+        async with asyncio.timeout(10):
+            while produced != before:
+                before = produced
+                await asyncio.sleep(0.1)
+        # What the kernel's and our buffers hold; the server waits.
+        assert produced < 32 * 1024 * 1024
+
+
+async def test_the_proxy_of_the_environment_is_used_but_for_loopback_and_exceptions(
+    monkeypatch: pytest.MonkeyPatch, serve_http: ServeHttp
+) -> None:
+    got: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        got.append(await reader.readline())
+        message = await one_request(reader)
+        assert message is not None
+        writer.write(http_answer(message, {"supportedVersions": ["2026-07-28"]}))
+        writer.close()
+
+    async with raw_server(proxy) as url:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, url.removesuffix("/mcp"))
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.setenv(name, "skipped.invalid")
+        async with linked("http://far.invalid/mcp", "modern"):
+            assert got == [b"POST http://far.invalid/mcp HTTP/1.1\r\n"]
+        with pytest.raises(LinkLost, match="can't be resolved"):
+            async with linked("http://skipped.invalid/mcp", "modern"):
+                pass
+        async with serve_http(plain()) as near, linked(f"{near}/mcp", "modern"):
+            assert len(got) == 1
+
+
 # What doesn't come up
 
 

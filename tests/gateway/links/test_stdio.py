@@ -245,12 +245,23 @@ async def test_noise_is_skipped_and_a_flood_of_it_ends_the_link_naming_the_line(
             await ask(link, call("legacy", "noise", {"count": 3000}))
 
 
-async def test_an_answer_that_is_no_json_ends_its_exchange_alone(child: Child) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ['{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}', '{"id":ID,"result":{}}', '{"id":ID,"jsonrpc":"2.0","result":'],
+)
+async def test_an_answer_that_cannot_be_read_ends_its_exchange_alone(child: Child, text: str) -> None:
     async with linked(child("odd"), "legacy") as link:
-        with pytest.raises(LinkLost, match="no JSON") as lost:
-            await ask(link, call("legacy", "odd", {"text": '{"jsonrpc":"2.0","id":ID,"result":{"x":NaN}}'}))
+        with pytest.raises(LinkLost, match="no JSON-RPC") as lost:
+            await ask(link, call("legacy", "odd", {"text": text}))
         assert lost.value.sent
         assert (await ask(link, call("legacy", "line")))["line"]
+
+
+async def test_a_line_of_a_log_that_names_our_id_is_no_answer(child: Child) -> None:
+    log = '{"level":"info","id":ID,"x":NaN}\n{"level":"info","id":ID}\n'
+    async with linked(child("odd"), "legacy") as link:
+        text = log + '{"jsonrpc":"2.0","id":ID,"result":{}}'
+        assert await ask(link, call("legacy", "odd", {"text": text})) == {}
 
 
 async def test_an_error_without_an_id_belongs_to_what_was_sent_last(child: Child) -> None:

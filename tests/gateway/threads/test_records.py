@@ -252,6 +252,34 @@ async def test_what_was_dropped_is_gone_from_the_files_too(url: str, everything_
     assert MARK.encode() not in written
 
 
+async def test_another_configuration_holds_from_the_next_call_on(store: SqliteStore) -> None:
+    async with records(store, ON) as noting:
+        noting.add(call(), arguments=b'{"a":1}')
+        await noting.flush()
+        noting.configure(RecordsConfig())
+        noting.add(call(), arguments=b'{"a":1}')
+        noting.configure(ON)
+        noting.add(call(), arguments=b'{"a":2}')
+        noting.configure(RecordsConfig(days=0, arguments=True))
+        noting.add(call())
+    assert [one.arguments for one in await stored(store)] == ['{"a": 1}', None, '{"a": 2}']
+
+
+async def test_calls_have_the_loop_while_much_is_dropped(store: SqliteStore) -> None:
+    with store.transaction() as c:
+        c.executemany(
+            "INSERT INTO store_call (at, kind, outcome, dropped) VALUES (?, 'tools/call', 'ok', 0)", [(1.0,)] * 3000
+        )
+    noting = records(store)
+    purging = asyncio.ensure_future(noting.purge())
+    turns = 0
+    while not purging.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert await purging == 3000
+    assert turns > 20
+
+
 async def test_more_than_the_queue_holds_is_counted_and_the_count_is_on_record(store: SqliteStore) -> None:
     async with records(store, queued=10) as noting:
         for _ in range(25):

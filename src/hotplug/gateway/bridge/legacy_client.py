@@ -372,7 +372,11 @@ class _Call:
                 if retry.is_answer:
                     yield Frame(retry)
                     return
-                answer = await self._send(retry)
+                try:
+                    answer = await self._send(retry)
+                except LinkLost as lost:
+                    # The retry may not have been sent; what it goes on with was.
+                    raise LinkLost(lost.reason, sent=True) from None
         except Stopped:
             return
 

@@ -197,29 +197,34 @@ class ModernClientLink:
         meta = outgoing.message.meta
         capabilities = capabilities_for_handshake(meta.get(CAPABILITIES))
         given = False
+        link: Link | None = None
         for attempt in (1, 2):
             try:
                 async with self._using(capabilities, meta.get(CLIENT_INFO)) as session:
+                    link = session.link
                     if outgoing.message.method == "server/discover":
                         given = True
                         yield Answer(message=Message.result_of(outgoing.message.id or b"null", self.hello.result))
                         return
                     await session.log_from(_level(outgoing.message))
-                    interactive = outgoing.message.method in INPUT_METHODS and bool(session.can)
-                    carry = self._interactively if interactive else self._directly
+                    heard = {"progressToken", LOG_LEVEL} & meta.keys()
+                    outlives = outgoing.message.method in INPUT_METHODS and (session.can or heard)
+                    carry = self._interactively if outlives else self._directly
                     async with carry(session, outgoing, stop) as answer:
                         given = True
                         yield answer
                         return
             except LinkLost as lost:
-                # Only where the session was over before the server could read anything.
-                if given or lost.sent or attempt == 2 or self._closed:
+                # Only where there was a session, and it was over before the server could read anything.
+                if given or lost.sent or attempt == 2 or link is None or link.lost is None:
                     raise
 
     @asynccontextmanager
     async def _directly(self, session: Session, outgoing: Outgoing, stop: Stop) -> AsyncGenerator[Answer, None]:
         request = outgoing.message
         async with AsyncExitStack() as stack:
+            session.plain += 1
+            stack.callback(session.done)
             try:
                 answer = await stop.wait(stack.enter_async_context(whole_exchange(session.link, _downward(outgoing))))
             except Stopped:

@@ -70,23 +70,39 @@ class Running:
         self._withdrawn: set[bytes] = set()
         self._asked = 0
         self._parked = False
+        self._answered = False
         self._over = False
+        self._offered: dict[bytes, Message] = {}
         session.used += 1
         session.askers[self] = None
         for question in session.held():
-            self._items.put_nowait(question)
+            self.offer(question)
         self._task = asyncio.create_task(self._run())
         self._task.add_done_callback(lambda _: over(self))
 
+    @property
+    def asking(self) -> bool:
+        return bool(self.questions or self._offered)
+
+    @property
+    def token(self) -> Raw | None:
+        return self._token
+
+    def tell(self, note: Message) -> None:
+        if not self._answered and not self._items.full():
+            self._items.put_nowait(note)
+
     def offer(self, question: Message) -> bool:
-        if self._over or self._items.full():
+        if self._over or self._answered or self._items.full():
             return False
+        self._offered[question.id or b"null"] = question
         self._items.put_nowait(question)
         return True
 
     def expire(self) -> None:
         self._task.cancel()
         self._release()
+        self._hand_back()
 
     async def aclose(self) -> None:
         """End it; where it wasn't answered yet it is cancelled at the server."""
@@ -125,6 +141,7 @@ class Running:
                     raise item
                 case Message() if item.is_answer:
                     self.questions.clear()
+                    self._hand_back()
                     yield item
                     return
                 case Message() if item.kind == "request":
@@ -137,7 +154,7 @@ class Running:
             if self.questions and self._items.empty():
                 # What it asks in the same breath is asked together.
                 await asyncio.sleep(0)
-                if self._items.empty():
+                if self.questions and self._items.empty():
                     self._parked = True
                     return
             item = await stop.wait(self._items.get())
@@ -150,10 +167,16 @@ class Running:
         """
         self._parked = False
         for name, question in tuple(self.questions.items()):
-            if name in answers:
-                del self.questions[name]
-                answer = Message.result_of(question.id or b"null", answers[name])
+            if name not in answers:
+                continue
+            del self.questions[name]
+            self._offered.pop(question.id or b"null", None)
+            answer = Message.result_of(question.id or b"null", answers[name])
+            try:
                 await self.session.link.send(answer, scope=self._outgoing.scope)
+            except LinkLost as lost:
+                # The answer may not have been sent; the call was.
+                raise LinkLost(lost.reason, sent=True) from None
 
     async def _take(self, question: Message) -> None:
         id_ = question.id or b"null"
@@ -162,6 +185,7 @@ class Running:
         if question.method == "ping" or refusal(question, self.session.can) is not None:
             await self.session.refuse(question)
         elif not self.questions and not self._room():
+            self._offered.pop(id_, None)
             await self.session.refuse(question, "too many calls wait for input")
         else:
             self._asked += 1
@@ -178,6 +202,7 @@ class Running:
         try:
             async with whole_exchange(self.session.link, self._outgoing) as answer:
                 if answer.frames is None:
+                    self._answered = True
                     await self._items.put(answer.message or answer)
                 else:
                     async for frame in answer.frames:
@@ -197,19 +222,30 @@ class Running:
     async def _came(self, message: Message) -> None:
         if self.session.notice(message):
             return
+        if message.is_answer:
+            self._answered = True
         if message.method == "notifications/cancelled":
-            self._withdraw(bytes(message.params.get("requestId", b"null")))
+            self.withdraw(bytes(message.params.get("requestId", b"null")))
             return
         if self._parked and self._items.full() and message.kind == "notification":
             # Nobody reads while a person thinks; the server must not wait for room for its progress.
             return
         await self._items.put(message)
 
-    def _withdraw(self, id_: bytes) -> None:
+    def withdraw(self, id_: bytes) -> None:
         self._withdrawn.add(id_)
+        self._offered.pop(id_, None)
         for name, question in tuple(self.questions.items()):
             if question.id == id_:
                 del self.questions[name]
+
+    def _hand_back(self) -> None:
+        """What others asked and this call didn't put to the client is asked in another."""
+        questions = list(self._offered.values())
+        self._offered.clear()
+        for question in questions:
+            if question.id not in self._withdrawn:
+                self.session.again(question)
 
     def _release(self) -> None:
         if not self._over:

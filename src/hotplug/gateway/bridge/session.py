@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, Protocol
+
+from msgspec import Raw
 
 from hotplug.gateway.bridge.notices import Notices
 from hotplug.gateway.bridge.polling import whole_exchange
@@ -23,6 +26,24 @@ _ids: Final = count(1)
 
 class Asker(Protocol):
     """A call that a question of the server's can be asked in."""
+
+    @property
+    def asking(self) -> bool:
+        """Whether it has questions already."""
+        ...
+
+    @property
+    def token(self) -> Raw | None:
+        """That it goes by at the server, for progress."""
+        ...
+
+    def withdraw(self, id_: bytes) -> None:
+        """The server doesn't ask this any more."""
+        ...
+
+    def tell(self, note: Message) -> None:
+        """Take progress or a log message that came outside of any call."""
+        ...
 
     def offer(self, question: Message) -> bool:
         """Take a question that came outside of any call; False where it can't be asked here any more."""
@@ -47,7 +68,7 @@ class Session:
     """A legacy link, and what has to be kept for it.
 
     What the server sends outside of calls is read all the time: its pings are answered, its notices go to whoever
-    listens. A question of the server's that names no call goes to the call that began last: all of them are of one
+    listens. A question of the server's that names no call goes to the newest call without one: all calls are of one
     owner with the same abilities, and a legacy client wouldn't know more. `roots/list`, which servers ask as soon as
     they are initialized, waits for the next call.
 
@@ -60,6 +81,7 @@ class Session:
         self.link = link
         self.can = can
         self.used = 0
+        self.plain = 0
         self.askers: dict[Asker, None] = {}
         self.listeners: dict[Listener, None] = {}
         self._told = told
@@ -143,7 +165,17 @@ class Session:
             found = refusal(question, self.can)
             code, words = found or (INTERNAL_ERROR, why or f"the client can't be asked for {question.method} now")
             answer = Message.error_of(question.id, code, words)
-        await self.link.send(answer)
+        # A server that is gone is noticed by those who wait for it.
+        with suppress(LinkLost):
+            await self.link.send(answer)
+
+    def done(self) -> None:
+        """One call less is under way that isn't among `askers`."""
+        self.plain -= 1
+
+    def again(self, question: Message) -> None:
+        """Ask a question in another call."""
+        self._start(self._asked(question))
 
     def held(self) -> list[Message]:
         """The server's questions that waited for a call, for one that begins."""
@@ -174,12 +206,33 @@ class Session:
                     continue
                 if message.kind == "request":
                     await self._asked(message)
+                elif message.method == "notifications/cancelled":
+                    self._withdraw(bytes(message.params.get("requestId", b"null")))
+                else:
+                    self._stray(message)
         except LinkLost as lost:
             self._end(lost)
 
+    def _withdraw(self, id_: bytes) -> None:
+        self._held = deque(question for question in self._held if question.id != id_)
+        for call in self.askers:
+            call.withdraw(id_)
+
+    def _stray(self, note: Message) -> None:
+        """Many servers send progress and logs beside the call that they belong to; no log is given to a guess."""
+        if note.method == "notifications/progress":
+            calls = [call for call in self.askers if call.token == note.params.get("progressToken")]
+        else:
+            calls = list(self.askers) if note.method == "notifications/message" and not self.plain else []
+        if len(calls) == 1:
+            calls[0].tell(note)
+
     async def _asked(self, question: Message) -> None:
         if question.method != "ping" and refusal(question, self.can) is None:
-            for asker in reversed(self.askers):
+            # One that asks nothing yet first: the client is there, and doesn't think about something else.
+            newest_first = list(reversed(self.askers))
+            newest_first.sort(key=lambda asker: asker.asking)
+            for asker in newest_first:
                 if asker.offer(question):
                     return
             if question.method == "roots/list" and len(self._held) < _MOST_HELD:

@@ -28,6 +28,8 @@ from hotplug.gateway.message import INVALID_REQUEST, PARSE_ERROR, Message, NotAM
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
 from hotplug.gateway.sessions import Session, Sessions
+from hotplug.gateway.threads_api import unauthorized
+from hotplug.gateway.tokens import bearer_of
 from hotplug.gateway.view import Caller
 
 __all__ = ["BODY_LIMIT", "HttpFront"]
@@ -116,19 +118,20 @@ class HttpFront:
             await self._serve(thread, request)
         except _Done as done:
             await _respond(send, done.status, done.body, *done.headers)
+        except StoreError as error:
+            # Who may come in can't be known: nobody does.
+            _logger.error("the store can't be read: %s", error)
+            body = b'{"error":"unavailable","message":"the gateway can\'t read its store now"}'
+            await _respond(send, 503, body, _JSON)
 
     def _thread(self, path: str, headers: MutableMapping[str, str]) -> str:
         parts = path.split("/")
         if len(parts) != 4 or parts[0] or parts[1] != "threads" or parts[3] != "mcp":
             raise _Done(404, b"Not Found", _TEXT)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self._threads.authenticate(parts[2], token.strip()):
-            raise _Done(
-                401,
-                b'{"error":"unauthorized","message":"no thread is open under this path with this token"}',
-                _JSON,
-                (b"www-authenticate", b"Bearer"),
-            )
+        token = bearer_of(headers.get("authorization"))
+        if token is None or not self._threads.authenticate(parts[2], token):
+            refused = unauthorized()
+            raise _Done(refused.status, refused.body, *refused.headers)
         return parts[2]
 
     async def _serve(self, thread: str, request: _Request) -> None:
@@ -491,8 +494,9 @@ def _answered(message: Message, status: int | None = None) -> _Done:
 
 
 async def _respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    if not any(name == b"content-length" for name, _ in headers):
+        headers = (*headers, (b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
     await send({"type": "http.response.body", "body": body, "more_body": False})
 
 

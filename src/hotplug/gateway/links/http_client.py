@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import select
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
+from urllib.request import getproxies_environment, proxy_bypass
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -174,6 +176,7 @@ class Endpoint:
             self._url = self._url.with_user(None)
         self._headers = headers
         self._refused = refused
+        self._proxy = _proxy_for(self._url)
 
     async def request(
         self, method: str, headers: Mapping[str, str], body: bytes | None = None
@@ -244,7 +247,9 @@ class Endpoint:
         for attempt in range(_ATTEMPTS):
             payload = _Body(body) if body is not None else None
             try:
-                return await session.request(method, url, headers=headers, data=payload, allow_redirects=False)
+                return await session.request(
+                    method, url, headers=headers, data=payload, allow_redirects=False, proxy=self._proxy
+                )
             except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
                 raise self.lost(error, sent=False) from None
             except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
@@ -259,10 +264,27 @@ class Endpoint:
         return LinkLost(self.masker.line(_words(error)), sent=sent)
 
 
+def _proxy_for(url: URL) -> str | None:
+    """The proxy that the environment names for this address (`HTTPS_PROXY`, `NO_PROXY`); never one for loopback."""
+    host = url.host or ""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return None
+    proxies = getproxies_environment()
+    if host == "localhost" or proxy_bypass(host):
+        return None
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return proxy if proxy and proxy.startswith(("http://", "https://")) else None
+
+
 def _words(error: BaseException) -> str:
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate isn't trusted: {_reason(error.certificate_error)}"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy refuses to reach it: HTTP {error.status}"
+        case aiohttp.ClientProxyConnectionError():
+            return f"no connection to the proxy: {_reason(error)}"
         case aiohttp.ClientConnectorDNSError():
             return f"its name can't be resolved: {_reason(error)}"
         case aiohttp.ClientConnectorSSLError():

@@ -30,7 +30,7 @@ from hotplug.gateway.links.changes import Changes
 from hotplug.gateway.links.flow import Flow
 from hotplug.gateway.links.handshake import INITIALIZED, first_request, hello_of
 from hotplug.gateway.links.ids import Ids, Ticket
-from hotplug.gateway.message import METHOD_NOT_FOUND, Message, NotAMessage, Object
+from hotplug.gateway.message import METHOD_NOT_FOUND, PARSE_ERROR, Message, NotAMessage, Object, split
 
 __all__ = ["StdioLink", "open_stdio"]
 
@@ -47,6 +47,7 @@ _PATIENCE: Final = 5.0
 _PROBE_GRACE: Final = 0.2
 _CLOSED: Final = "it was closed here"
 _ANSWER_TO: Final = re.compile(rb'"id"\s*:\s*("h\d+")')
+_A_MESSAGE: Final = re.compile(rb'\s*\{.{0,64}"jsonrpc"', re.DOTALL)
 _ANNOUNCING: Final = frozenset({"notifications/resources/updated", "notifications/elicitation/complete"})
 _logger = logging.getLogger("hotplug.gateway")
 
@@ -295,6 +296,8 @@ class StdioLink:
             while problem is None and (chunk := await self._process.read()):
                 for line in lines.feed(chunk):
                     self._take_line(line)
+                    if self._noise > _NOISE_LIMIT:
+                        break
                     if self._full is not None:
                         await self._wait_for_room(self._full)
                         self._full = None
@@ -341,25 +344,35 @@ class StdioLink:
     def _take_line(self, line: bytes) -> None:
         try:
             messages = messages_in(line)
-        except NotAMessage:
+        except NotAMessage as error:
             if line.strip():
                 self._noise += 1
                 self.log.noise(line)
-                self._fail_unreadable(line)
+                self._fail_unreadable(line, error)
             return
         self._noise = 0
         self._heard = self._loop.time()
         for message in messages:
             self._take(message)
 
-    def _fail_unreadable(self, line: bytes) -> None:
-        """An answer that is no JSON (`NaN` is the usual cause) ends its exchange: nothing else will come for it."""
-        found = _ANSWER_TO.search(line) if line.lstrip()[:1] == b"{" else None
-        ticket = self._ids.find(found[1]) if found is not None else None
+    def _fail_unreadable(self, line: bytes, error: NotAMessage) -> None:
+        """An answer that can't be read ends its exchange: nothing else will come for it.
+
+        `NaN` is the usual cause, a missing `jsonrpc` another one. A line of a log that names our id is no answer.
+        """
+        own: bytes | None = None
+        if error.code == PARSE_ERROR:
+            found = _ANSWER_TO.search(line) if _A_MESSAGE.match(line) else None
+            own = found[1] if found is not None else None
+        else:
+            fields = split(line) or {}
+            if "result" in fields or "error" in fields:
+                own = error.id
+        ticket = self._ids.find(own)
         exchange = self._flying.get(ticket) if ticket is not None else None
         if ticket is not None and exchange is not None:
             self._drop(ticket)
-            exchange.flow.fail(LinkLost("its answer is no JSON", sent=True))
+            exchange.flow.fail(LinkLost("its answer is no JSON-RPC", sent=True))
 
     def _take(self, message: Message) -> None:
         ticket = self._ids.named_by(message)
