@@ -100,7 +100,7 @@ def test_3_a_command_that_prints_what_is_no_message(run: Run, config: Path) -> N
 
 
 def test_3_a_command_that_prints_a_banner_and_waits(run: Run, config: Path) -> None:
-    found = one(run, config, child(CLI / "banner.py", "start_timeout = 4"))
+    found = one(run, config, child(CLI / "banner.py", "start_timeout = 2"))
     judged(found, exit_code=4, cause="noise", said="what is no message: Welcome to banner 1.0!", fix="MCP server")
 
 
@@ -110,9 +110,9 @@ def test_3_a_command_that_prints_its_usage_and_exits(run: Run, config: Path) -> 
 
 
 def test_4_a_command_that_hangs(run: Run, config: Path) -> None:
-    found = one(run, config, child(CHILDREN / "never_answers.py", "start_timeout = 4"))
+    found = one(run, config, child(CHILDREN / "never_answers.py", "start_timeout = 2"))
     server = judged(
-        found, exit_code=4, cause="hangs", said="no answer to the handshake within 4 s", fix="start_timeout"
+        found, exit_code=4, cause="hangs", said="no answer to the handshake within 2 s", fix="start_timeout"
     )
     assert "--stdio" in server["causes"][0]["fix"]
     assert server["error"]["code"] == "connect"

@@ -54,7 +54,7 @@ def test_a_client_s_snippet_is_read_as_it_is_meant(client: str, file: str, body:
 
 
 def test_the_fifth_client_s_program_is_one() -> None:
-    programs = _PYTHON.findall(PAGE.read_text(encoding="utf-8"))
+    programs = [one for one in _PYTHON.findall(PAGE.read_text(encoding="utf-8")) if "pydantic_ai" in one]
     assert len(programs) == 2
     for program in programs:
         compile(program, str(PAGE), "exec")
