@@ -100,7 +100,7 @@ def test_3_a_command_that_prints_what_is_no_message(run: Run, config: Path) -> N
 
 
 def test_3_a_command_that_prints_a_banner_and_waits(run: Run, config: Path) -> None:
-    found = one(run, config, child(CLI / "banner.py", "start_timeout = 4"))
+    found = one(run, config, child(CLI / "banner.py", "start_timeout = 2"))
     judged(found, exit_code=4, cause="noise", said="what is no message: Welcome to banner 1.0!", fix="MCP server")
 
 
@@ -110,9 +110,9 @@ def test_3_a_command_that_prints_its_usage_and_exits(run: Run, config: Path) -> 
 
 
 def test_4_a_command_that_hangs(run: Run, config: Path) -> None:
-    found = one(run, config, child(CHILDREN / "never_answers.py", "start_timeout = 4"))
+    found = one(run, config, child(CHILDREN / "never_answers.py", "start_timeout = 2"))
     server = judged(
-        found, exit_code=4, cause="hangs", said="no answer to the handshake within 4 s", fix="start_timeout"
+        found, exit_code=4, cause="hangs", said="no answer to the handshake within 2 s", fix="start_timeout"
     )
     assert "--stdio" in server["causes"][0]["fix"]
     assert server["error"]["code"] == "connect"
@@ -368,6 +368,13 @@ def test_each_server_of_the_gateway_is_looked_at_for_itself(run: Run, config: Pa
     assert ran.code == 4
     states = {each["name"]: each["state"] for each in ran.document["servers"]}
     assert states == {"tiny": "fine", "off": "disabled", "away": "unreachable", "bad": "unreachable"}
+
+
+def test_a_native_server_that_its_first_call_will_make_is_fine(run: Run, config: Path) -> None:
+    code, server, text = one(run, config, 'target = "sqlite:///home.db"\nprofile = "calendar"')
+    assert (code, server["state"]) == (0, "fine")
+    assert "✓ it: it isn't there yet: its first call makes it" in text
+    assert not (config.parent / "home.db").exists()
 
 
 def test_what_threads_would_get_is_said_with_the_reason(run: Run, config: Path) -> None:

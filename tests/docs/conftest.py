@@ -5,7 +5,7 @@ In a page, a fenced block of `console` holds commands (`$ `, continued after a b
 counts. A command that doesn't end with 0 is followed by `$ echo $?` and its code. A comment `<!-- file: NAME -->`
 before a block puts the block into a file instead, and `<!-- same: PATH -->` says that the block is what stands in a
 file of the repository, or a part of it. `<!-- skip: WHY -->` leaves a block out, `<!-- demo: … -->` leaves it to
-`test_demo.py`.
+`test_demo.py`, `<!-- client: … -->` to `test_client_snippets.py`.
 """
 
 from __future__ import annotations
@@ -123,9 +123,10 @@ def play(page: Path, folder: Path, *, tested_elsewhere: Mapping[str, str] = {}) 
     left_out: set[str] = set()
     script = ["set +e"]
     for number, block in enumerate(blocks(page)):
-        assert block.note in (None, "demo", "file", "same", "skip"), f"{block.where}: there is no `{block.note}`"
+        known = (None, "client", "demo", "file", "same", "skip")
+        assert block.note in known, f"{block.where}: there is no `{block.note}`"
         assert block.note is None or block.value, f"{block.where}: `{block.note}` says nothing"
-        if block.note in ("skip", "same"):
+        if block.note in ("skip", "same", "client"):
             continue
         if block.note == "file":
             script.append(f"mkdir -p {shlex.quote(str(Path(block.value).parent))}")
@@ -210,6 +211,7 @@ PAGES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "test_giving_sub_agents_less_goes_as_the_guide_says": ("docs/guides/access-owners.md", {}),
     "test_embedding_access_goes_as_the_guide_says": ("docs/guides/access-hosts.md", {}),
     "test_giving_each_conversation_a_thread_goes_as_the_guide_says": ("docs/guides/gateway-threads.md", {}),
+    "test_setting_up_the_gateway_goes_as_the_guide_says": ("docs/guides/gateway-setup.md", {}),
     "test_what_the_readme_says_to_run_runs": (
         "README.md",
         {"make demo": "test_demo.py runs what it runs", "make test": "runs this"},

@@ -63,3 +63,8 @@ def test_embedding_access_goes_as_the_guide_says(request: pytest.FixtureRequest,
 @pytest.mark.timeout(600)
 def test_giving_each_conversation_a_thread_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
     pages.result(request.node.name)
+
+
+@pytest.mark.timeout(600)
+def test_setting_up_the_gateway_goes_as_the_guide_says(request: pytest.FixtureRequest, pages: Any) -> None:
+    pages.result(request.node.name)

@@ -239,6 +239,11 @@ def test_what_is_odd_is_told_with_its_place_and_what_to_do(text: str, words: str
     assert str(notice).startswith("/etc/h/hotplug.toml: ")
 
 
+def test_a_foreign_key_can_t_begin_a_line_of_its_own() -> None:
+    config = parsed('"x\\nwarning: all is fine" = 1\n')
+    assert len(str(config.warnings[0]).splitlines()) == 1
+
+
 def test_a_store_that_can_t_be_read_is_never_replaced_by_another() -> None:
     from hotplug.store import open_store
 

@@ -186,6 +186,22 @@ def test_an_entry_that_is_wrong_costs_itself(broken: str, reason: str) -> None:
     assert isinstance(found["good"], Imported)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"command": "hotplug", "args": ["serve"]}',
+        '{"command": "/opt/bin/hotplug", "args": ["serve", "--thread", "t_x"]}',
+        '{"command": "uvx", "args": ["hotplug", "serve"]}',
+        '{"command": "python", "args": ["-m", "hotplug", "serve"]}',
+        '{"url": "http://127.0.0.1:8321/threads/t_abcdefghijklmnop/mcp"}',
+    ],
+)
+def test_the_gateway_isn_t_put_behind_itself(entry: str) -> None:
+    found = imported(f'{{"mcpServers": {{"mine": {entry}}}}}', "/x/mcp.json")["mine"]
+    assert isinstance(found, LeftOut)
+    assert "the gateway itself" in found.reason
+
+
 def test_what_isn_t_taken_over_is_told() -> None:
     text = """{"mcpServers": {"a": {"command": "x", "tools": ["one"], "headersHelper": "run", "strange": 1,
         "disabled": true, "autoApprove": ["*"], "args": ["--token", "abc123def"]}}}"""

@@ -10,7 +10,7 @@ import anyio
 
 from hotplug.cli.doctor_causes import Cause, cause_of, causes_of
 from hotplug.cli.failure import Exit, particulars
-from hotplug.cli.inspect_server import Looked, look
+from hotplug.cli.inspect_server import Looked, NotYetThere, look
 from hotplug.cli.targets import Given
 from hotplug.errors import AuthError, ConfigError, HotplugError, ProjectionError
 
@@ -61,6 +61,7 @@ class Examined:
         error: Why it can't be reached, or looked at to the end.
         causes: Each thing that is wrong, with what to do.
         gets: What threads would get of it, where a gateway's configuration says.
+        note: Why nothing else is said of it, though it is fine.
     """
 
     label: str
@@ -70,6 +71,7 @@ class Examined:
     error: HotplugError | None = None
     causes: tuple[Cause, ...] = ()
     gets: tuple[Gets, ...] = ()
+    note: str | None = None
 
     def document(self) -> dict[str, Any]:
         body: dict[str, Any] = {"name": self.label, "target": self.target, "state": self.state}
@@ -85,6 +87,8 @@ class Examined:
                 body["error"]["hint"] = self.error.hint
         if self.causes:
             body["causes"] = [one.document() for one in self.causes]
+        if self.note:
+            body["note"] = self.note
         if self.gets:
             body["gets"] = [one.document() for one in self.gets]
         return body
@@ -123,6 +127,10 @@ async def _examine(server: Given | Broken, limit: float) -> Examined:
         return Examined(server.label, target, "disabled")
     try:
         looked = await look(server, limit=server.limit or limit)
+    except NotYetThere as error:
+        if server.name is None:
+            return Examined(server.label, target, "unreachable", error=error, causes=(cause_of(error, server),))
+        return Examined(server.label, target, "fine", note="it isn't there yet: its first call makes it")
     except HotplugError as error:
         # A projection that can't be used says nothing against the server.
         state: State = "wrong" if isinstance(error, ProjectionError) else "unreachable"

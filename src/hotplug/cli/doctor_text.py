@@ -50,6 +50,9 @@ def _server(one: Examined) -> Iterator[str]:
     if one.state == "disabled":
         yield f"{head}: disabled in its file"
         return
+    if one.note is not None:
+        yield f"{head}: {one.note}"
+        return
     if one.error is not None:
         yield from _wrapped(f"{head}: {one.error.message}", "", "    ")
         for name, value in particulars(one.error).items():

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from hotplug.projection import Loaded
     from hotplug.projection.fingerprint import Drift
 
-__all__ = ["Applied", "Looked", "Missing", "Spoke", "look"]
+__all__ = ["Applied", "Looked", "Missing", "NotYetThere", "Spoke", "look"]
+
+
+class NotYetThere(ConfigError):
+    """A native server's file or folder that its first call will make."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ def _in_process(server: Given) -> tuple[Profile, Any, str] | None:
         from hotplug.servers import native
 
         if target.path != ":memory:" and not Path(target.path).exists():
-            raise ConfigError(
+            raise NotYetThere(
                 f"{target}: there is no {target.path}", hint="a first call makes it; looking at it doesn't"
             )
         return native(target.scheme, target.path, me=target.me)

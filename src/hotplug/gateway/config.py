@@ -43,7 +43,9 @@ class Notice:
     secret: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place} {self.message}" + (f" ({self.fix})" if self.fix else "")
+        text = f"{self.place} {self.message}" + (f" ({self.fix})" if self.fix else "")
+        # Keys are foreign text: a line break in one must not begin a line of ours.
+        return " ".join(text.splitlines())
 
 
 @dataclass(frozen=True, slots=True)

@@ -358,6 +358,8 @@ def _imported(
         return LeftOut(name, source, "its entry is no object")
     theirs = cast("dict[str, Any]", entry)
     notes: list[str] = [] if ours == name else [f"it is named {name!r} there"]
+    if _is_gateway(theirs):
+        return LeftOut(name, source, "it is the gateway itself, which can't stand behind itself")
     kind = theirs.get("type", theirs.get("transport"))
     if kind == "sse":
         return LeftOut(
@@ -454,8 +456,18 @@ def _held(
     return found
 
 
+def _is_gateway(entry: Mapping[str, Any]) -> bool:
+    """Whether a client starts or reaches `hotplug serve` by this entry: once it does, its file is found like others."""
+    url = entry.get("url", entry.get("serverUrl"))
+    if isinstance(url, str):
+        return re.search(r"/threads/(?:owner|t_[a-z2-7]{16})/mcp/?$", url) is not None
+    words = [PurePath(part).name.removesuffix(".exe") for part in _argv(entry) if part]
+    return "serve" in words and "hotplug" in words[: words.index("serve")]
+
+
 def _argv(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    command, args = entry.get("command"), entry.get("args", [])
+    command, args = entry.get("command"), entry.get("args")
+    args = cast("list[Any]", args) if isinstance(args, list) else []
     first: list[Any] = cast("list[Any]", command) if isinstance(command, list) else [command] if command else []
     return tuple(map(str, (*first, *args)))
 
