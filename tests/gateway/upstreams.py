@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 __all__ = ["Fake", "serving"]
 
@@ -206,7 +207,13 @@ async def _reply(send: Any, status: int, body: bytes, *headers: tuple[bytes, byt
 async def serving(app: Any) -> AsyncIterator[int]:
     """An application on a port of this machine."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=1, http="h11"
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_level="error",
+        lifespan="on" if isinstance(app, Starlette) else "off",
+        timeout_graceful_shutdown=1,
+        http="h11",
     )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
