@@ -75,12 +75,16 @@ async def test_a_changed_entry_takes_effect_without_touching_the_others(tmp_path
         for name, upstream in before.items():
             upstream.on_change(lambda name=name: told.append(name))
         links = {name: await upstream.link("modern", ONE) for name, upstream in before.items()}
+        for name, link in links.items():
+            await before[name].catalog(link)
         flying = {name: asyncio.create_task(call(link, "wait", file=str(gate))) for name, link in links.items()}
         await until(lambda: all(child.count("tools/call") for child in (kept, changed, removed)))
         other = Child(tmp_path, "many_tools", "both", name="changed")
         await pool.update(configs(kept, other, new))
         assert list(pool.upstreams) == ["kept", "changed", "new"]
         assert pool.upstreams["changed"] is before["changed"]
+        assert pool.upstreams["changed"].last_catalog("modern") is None
+        assert pool.upstreams["kept"].last_catalog("modern") is not None
         for name in ("changed", "removed"):
             with pytest.raises(LinkLost) as raised:
                 await flying[name]

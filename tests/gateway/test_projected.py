@@ -7,12 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hotplug.connect import CommandTarget, McpSession, parse_target
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.instances import Instances
+from hotplug.gateway.pool import Pool
+from hotplug.gateway.raw_channel import conversation_with
 from hotplug.gateway.speaking import Speaker, speak
 from hotplug.store import Store, memory
 from hotplug.testing import RadicaleServer, radicale
@@ -206,6 +209,30 @@ async def test_a_published_server_is_spoken_to_by_its_package_beside_a_native_on
         await conversation.session._end_live()  # type: ignore[attr-defined]
         assert (await two.done("calendar.get", {"event": made["event"]}, on="work"))["title"] == "Published"
         assert work.instance != before
+
+
+@pytest.mark.real
+async def test_a_published_server_is_spoken_to_over_the_pool_by_two_threads(tmp_path: Path) -> None:
+    async with radicale(calendars={"home": "Home"}) as server, memory() as store:
+        config = ServerConfig("work", scheduler(server), profiles=("calendar",), start_timeout=120.0)
+        async with Pool({"work": config}) as pool:
+            upstream = pool.upstreams["work"]
+            work = await speak(config, conversation=conversation_with(upstream), store=store)
+            assert work is not None
+            assert (work.problem, work.drift) == (None, None)
+            meta = {KEY: "same"}
+            made: list[Any] = []
+            for thread in ("t_one", "t_two"):
+                where = await calendar_of(work, thread)
+                body = {"calendar": where, "title": thread, **HOUR}
+                made.append(await done(work, "create", thread=thread, meta=meta, **body))
+                assert await done(work, "create", thread=thread, meta=meta, **body) == made[-1]
+            assert len(await server.stored()) == 2
+            assert await code(work, "get", event=made[0]["event"], thread="t_two") == "not_found"
+            assert (await done(work, "get", event=made[0]["event"]))["title"] == "t_one"
+            assert upstream.state.running == 1
+            result = await work.call("calendar.get", {"event": "nonsense"}, {}, thread="t_one")
+            assert server.password not in json.dumps(result)
 
 
 async def test_a_published_server_that_cannot_be_reached_is_known_by_its_package_and_says_why() -> None:

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 
 from hotplug.connect import CommandTarget, McpSession
-from hotplug.errors import Disconnected, Timeout, Unavailable
+from hotplug.errors import Disconnected, Internal, RateLimited, Timeout, TooLarge, Unavailable
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.instances import Instances
-from hotplug.gateway.link import Era
+from hotplug.gateway.link import Answer, Era, Frame, Hello, LinkLost, Outgoing
+from hotplug.gateway.message import Message
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.raw_channel import LinkConversation, RawChannel, conversation_with, raw_result_of
 from hotplug.gateway.speaking import speak
@@ -166,3 +167,97 @@ async def test_a_diary_is_projected_over_the_pool_and_its_replaced_child_is_look
 async def code_or_none(speaker: Any) -> str | None:
     result = await speaker.call("calendar.calendars", {}, {}, thread="t_one")
     return result["structuredContent"].get("code")
+
+
+class OddLink:
+    """A link that answers as a test says: a fake."""
+
+    era: Era = "modern"
+    hello = Hello({}, "2026-07-28")
+    lost: str | None = None
+
+    def __init__(self, *answers: Answer | LinkLost, deaf: bool = False) -> None:
+        self.answers = list(answers)
+        self.sent: list[Message] = []
+        self.asked = 0
+        self.deaf = deaf
+
+    @asynccontextmanager
+    async def exchange(self, outgoing: Outgoing) -> AsyncIterator[Answer]:
+        self.asked += 1
+        answer = self.answers.pop(0)
+        if isinstance(answer, LinkLost):
+            raise answer
+        yield answer
+
+    async def send(self, message: Message, *, scope: str = "", headers: Any = None) -> None:
+        if self.deaf:
+            raise LinkLost("the pipe is gone", sent=False)
+        self.sent.append(message)
+
+
+def on(link: OddLink) -> LinkConversation:
+    async def reach(thread: str) -> Any:
+        return link
+
+    async def catalog(link: Any) -> Any:
+        raise AssertionError
+
+    return LinkConversation("odd", reach, catalog, instance=lambda link: "i1")
+
+
+async def frames(*messages: Message) -> AsyncIterator[Frame]:
+    for message in messages:
+        yield Frame(message)
+
+
+CALLED = Message.result_of(b"1", {"content": []})
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "details"),
+    [
+        (401, Unavailable, {}),
+        (413, TooLarge, {"status": 413}),
+        (429, RateLimited, {"status": 429, "retryAfterMs": 7000}),
+        (500, Internal, {"status": 500, "state": "unknown"}),
+        (502, Disconnected, {"status": 502, "state": "unknown"}),
+        (503, Unavailable, {"status": 503, "state": "unknown"}),
+    ],
+)
+async def test_an_answer_of_http_that_is_no_message_has_its_code(status: int, kind: Any, details: Any) -> None:
+    link = OddLink(Answer(body=b"no", status=status, headers={"retry-after": "7"}))
+    with pytest.raises(kind) as caught:
+        await on(link).request("tools/call", {"name": "x", "arguments": {}})
+    assert type(caught.value) is kind
+    assert caught.value.details == details
+
+
+async def test_what_was_not_sent_is_sent_once_more_and_what_was_is_not() -> None:
+    link = OddLink(LinkLost("gone", sent=False), Answer(message=CALLED))
+    assert await on(link).request("tools/call", {"name": "x"}) is CALLED
+    assert link.asked == 2
+    link = OddLink(LinkLost("gone", sent=False), LinkLost("gone again", sent=False), Answer(message=CALLED))
+    with pytest.raises(Disconnected) as caught:
+        await on(link).request("tools/call", {"name": "x"})
+    assert (caught.value.details, link.asked) == ({"state": "not_sent"}, 2)
+    link = OddLink(LinkLost("gone", sent=True), Answer(message=CALLED))
+    with pytest.raises(Disconnected) as caught:
+        await on(link).request("tools/call", {"name": "x"})
+    assert (caught.value.details, link.asked) == ({"state": "unknown"}, 1)
+
+
+async def test_who_asks_back_is_told_that_nobody_is_there() -> None:
+    asking = Message.request("q", "roots/list")
+    note = Message.notification("notifications/progress", {})
+    link = OddLink(Answer(frames=frames(note, Message.request("p", "ping"), asking, CALLED)))
+    assert await on(link).request("tools/call", {"name": "x"}) is CALLED
+    assert [(one.id, one.kind) for one in link.sent] == [(b'"p"', "result"), (b'"q"', "error")]
+    # The question has been read by then, and so has the request: it isn't sent again.
+    link = OddLink(Answer(frames=frames(asking)), Answer(message=CALLED), deaf=True)
+    with pytest.raises(Disconnected) as caught:
+        await on(link).request("tools/call", {"name": "x"})
+    assert (caught.value.details, link.asked) == ({"state": "unknown"}, 1)
+    link = OddLink(Answer(frames=frames(note)))
+    with pytest.raises(Disconnected):
+        await on(link).request("tools/call", {"name": "x"})

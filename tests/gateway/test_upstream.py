@@ -379,6 +379,21 @@ async def test_a_caller_who_gives_up_costs_a_living_child_nothing(tmp_path: Path
     assert child.starts == 1
 
 
+async def test_a_busy_child_with_a_call_of_another_is_left_alone_when_a_caller_gives_up(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain")
+    async with Pool(configs(child), patience=QUICK) as pool:
+        link = await pool.upstreams["plain"].link("legacy", ONE)
+        works = asyncio.create_task(call(link, "hang"))
+        gives_up = asyncio.create_task(call(link, "silent"))
+        await until(lambda: child.count("tools/call") == 2)
+        gives_up.cancel()
+        await until(lambda: child.count("ping") == 1)
+        with pytest.raises(TimeoutError):
+            await until(lambda: link.lost is not None, 3 * QUICK.alive)
+        works.cancel()
+        await until(lambda: link.lost is not None)
+
+
 # When it is idle
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 from hotplug.catalog import Connection
 from hotplug.declare import Card, Declaration
 from hotplug.declare import Instance as Declared
-from hotplug.errors import Ambiguous, ConnectionFailed, InvalidArgument, Unavailable, Unsupported
+from hotplug.errors import Ambiguous, ConnectionFailed, Internal, InvalidArgument, Unavailable, Unsupported
 from hotplug.gateway.offers import Instance, Merged, Offer, instance_argument, merge
 from hotplug.gateway.passing import read_arguments
 from hotplug.gateway.speaking import Speaker
@@ -234,12 +234,11 @@ class Instances:
                 authorized=authorized,
                 instance=chosen.instance,
             )
+            if part == "connection.open" and not result.get("isError"):
+                server = chosen.speaker.server
+                return _with_content(part, result, lambda found: {**found, "instance": f"{server}/{found['instance']}"})
         except ConnectionFailed as error:
             return result_of(Answer(error.as_wire(), is_error=True))
-        if part == "connection.open" and not result.get("isError"):
-            return _with_content(
-                result, lambda found: {**found, "instance": f"{chosen.speaker.server}/{found['instance']}"}
-            )
         return result
 
     def _contract(self, part: str, allowed: Allowed) -> tuple[Part, list[Definition]]:
@@ -319,7 +318,7 @@ class Instances:
             changed.pop("notes", None)
             return {**changed, "notes": notes} if notes else changed
 
-        return _with_content(result, change)
+        return _with_content("connection.describe", result, change)
 
     def _whole(self, surface: str, instance: str, places: list[_Place]) -> dict[str, Any]:
         """The description of several instances together, or of one that can't be asked."""
@@ -365,9 +364,9 @@ class Instances:
             result = await speaker.call("connection.events", request, meta, thread=thread, instance=chosen.instance)
             if result.get("isError"):
                 return result
-            content = cast("dict[str, Any]", result.get("structuredContent") or {})
-            result = _with_content(result, change)
-            shown = cast("dict[str, Any]", result.get("structuredContent") or {})
+            content: Any = result.get("structuredContent")
+            result = _with_content("connection.events", result, change)
+            shown = result["structuredContent"]
             left = until - asyncio.get_running_loop().time()
             if not content.get("events") or shown.get("events") or content.get("missed") or left <= 0:
                 return result
@@ -405,11 +404,21 @@ def _unsupported(where: str, part: Part, definitions: Sequence[Definition]) -> U
     return Unsupported(f"{where} {verb} {part.name}" + (f": {lost}" if lost else ""), details=details)
 
 
-def _with_content(result: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
-    """The result with its structured content changed, in its text too."""
+def _with_content(
+    part: str, result: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> dict[str, Any]:
+    """The result of a part of connection@1 with its structured content changed, in its text too.
+
+    Raises:
+        Internal: It isn't what the part answers: then nothing of it is passed on.
+    """
     content: Any = result.get("structuredContent")
-    if not isinstance(content, dict):
-        return result
+    try:
+        if not isinstance(content, dict):
+            raise InvalidArgument("there is no structured content")
+        Connection.definition.all_parts[part].output.read(content, strict=False)
+    except InvalidArgument as error:
+        raise Internal(f"{part} answered what its profile doesn't allow: {error.message}") from None
     told = result_of(Answer(change(cast("dict[str, Any]", content))))
     return {**result, "structuredContent": told["structuredContent"], "content": told["content"]}
 

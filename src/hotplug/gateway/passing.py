@@ -157,6 +157,9 @@ class Sent:
 class Passage:
     """What is changed in a call on its way to a server that speaks the profile, and in the answer on its way back.
 
+    Refs are known by the profile's schemas. So a tool of the server's own that takes a ref of the profile, or an
+    extension's field that holds one, takes it as the server wrote it, and a thread has only its own form of it.
+
     Args:
         spoken: What the server speaks.
         seal: Gives the seal of a thread.

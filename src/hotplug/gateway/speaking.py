@@ -353,6 +353,9 @@ class Speaker:
     ) -> dict[str, Any]:
         """Call a part that is offered; every failure is a result too.
 
+        Nobody is asked in between and no progress is told: a front that passes these on sends the call of an offer with
+        a route itself, by `outgoing` and `incoming`.
+
         Args:
             arguments: Raw JSON, or values.
             meta: The caller's `_meta`. What it says of authorisations and instances counts for nothing here.

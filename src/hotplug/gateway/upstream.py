@@ -441,7 +441,6 @@ class Upstream:
             pooled = self._hold(self._place(slot_id), link, native.instance, shared=alone, child=False)
             if alone:
                 self._work.start(pooled.read_shared())
-            native.on_change(lambda what: self._below(pooled, native, what))
             return pooled
         causes: list[Unavailable | OtherEra] = []
         slot = self._place(slot_id)
@@ -472,13 +471,6 @@ class Upstream:
         if slot is None:
             slot = self._slots[id_] = _Slot(id_, Backoff(self._clock))
         return slot
-
-    def _below(self, pooled: PooledLink, native: PooledLink, what: str) -> None:
-        """What is told of the link under a bridge."""
-        if what == "lost":
-            pooled.end(native.lost)
-        elif (slot := self._held.get(pooled)) is not None and slot.shelf is not None:
-            slot.shelf.stale()
 
     # --- while it is up, and after
 

@@ -206,6 +206,26 @@ async def test_what_came_before_a_crash_is_still_read(child: Child) -> None:
             await anext(frames)
 
 
+async def test_a_child_that_closes_its_input_and_lives_on_is_lost(child: Child) -> None:
+    async with linked(child("odd"), "legacy") as link:
+        waiting = asyncio.create_task(ask(link, call("legacy", "shut")))
+
+        async def refused() -> bool:
+            try:
+                await link.send(Message.notification("notifications/x"))
+            except LinkLost:
+                return True
+            return False
+
+        async with asyncio.timeout(10):
+            while not await refused():
+                await asyncio.sleep(0.01)
+            with pytest.raises(LinkLost, match="closed its standard input") as lost:
+                await waiting
+        assert lost.value.sent
+        assert link.lost is not None
+
+
 async def test_a_slow_reader_alone_slows_the_server_down_and_memory_is_bounded(child: Child) -> None:
     async with linked(child("odd"), "legacy", patience=0.2) as link:
         arguments = {"count": 400, "size": 64 * 1024}

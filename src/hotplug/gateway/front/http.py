@@ -13,6 +13,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 
+from hotplug.errors import StoreError
 from hotplug.gateway.eras import (
     MODERN_VERSIONS,
     check_modern,

@@ -46,6 +46,8 @@ _UNSENT: Final = 64 * 1024 * 1024
 _PATIENCE: Final = 5.0
 _PROBE_GRACE: Final = 0.2
 _CLOSED: Final = "it was closed here"
+_DEAF: Final = "it closed its standard input"
+_ASKED: Final = 1000
 _ANSWER_TO: Final = re.compile(rb'"id"\s*:\s*("h\d+")')
 _A_MESSAGE: Final = re.compile(rb'\s*\{.{0,64}"jsonrpc"', re.DOTALL)
 _ANNOUNCING: Final = frozenset({"notifications/resources/updated", "notifications/elicitation/complete"})
@@ -142,6 +144,7 @@ class StdioLink:
         self._heard = self._loop.time()
         self._noise = 0
         self._greeted = False
+        self._deaf: asyncio.TimerHandle | None = None
         self._ending: asyncio.Task[None] | None = None
         self._tasks = (self._loop.create_task(self._read()), self._loop.create_task(self._keep_log()))
 
@@ -185,7 +188,8 @@ class StdioLink:
         try:
             await self._process.drain()
         except OSError:
-            raise LinkLost(self.lost or "it reads no more", sent=True) from None
+            self._reads_no_more()
+            raise LinkLost(self.lost or _DEAF, sent=True) from None
 
     def general(self) -> AsyncIterator[Frame]:
         """See `Link`. What nobody reads is kept up to a megabyte; then the oldest goes, and a request is refused."""
@@ -241,7 +245,7 @@ class StdioLink:
         ticket, message = self._ids.issue(outgoing)
         try:
             self._write(message)
-        except LinkLost:
+        except BaseException:
             self._ids.forget(ticket)
             raise
         self._flying[ticket] = exchange
@@ -253,9 +257,10 @@ class StdioLink:
 
     async def sent(self) -> None:
         """Waits until the pipe takes more."""
-        # A broken pipe is seen by who reads the other one, with how it ended.
-        with contextlib.suppress(OSError):
+        try:
             await self._process.drain()
+        except OSError:
+            self._reads_no_more()
 
     def leave(self, ticket: Ticket, flow: Flow, *, answered: bool) -> None:
         """An exchange's reader has gone; the server is told where its answer hasn't come."""
@@ -280,12 +285,20 @@ class StdioLink:
 
     def _write(self, message: Message) -> None:
         stdin = self._process.stdin
-        if self.lost is not None or stdin.transport.is_closing():
-            raise LinkLost(self.lost or "it closed its standard input", sent=False)
+        if self.lost is not None:
+            raise LinkLost(self.lost, sent=False)
+        if stdin.transport.is_closing():
+            self._reads_no_more()
+            raise LinkLost(_DEAF, sent=False)
         if stdin.transport.get_write_buffer_size() > _UNSENT:
             raise LinkLost("it doesn't read what is sent to it", sent=False)
         self._last_sent = None
         stdin.write(message.line())
+
+    def _reads_no_more(self) -> None:
+        # Whoever reads the other pipe knows more, if it has ended: how. This bounds the case in which it lives on.
+        if self._deaf is None and self.lost is None:
+            self._deaf = self._loop.call_later(2 * _TAIL_WAIT, self._lose, _DEAF)
 
     # Coming down
 
@@ -414,6 +427,8 @@ class StdioLink:
             exchange = self._asked.pop(bytes(message.params.get("requestId", b"null")), exchange)
         elif message.kind == "request":
             self._asked[message.id or b"null"] = exchange
+            if len(self._asked) > _ASKED:
+                del self._asked[next(iter(self._asked))]
             if exchange is None and method == "ping" and not self._general.reading:
                 self._answer(Message.result_of(message.id or b"null", {}))
                 return
@@ -499,6 +514,8 @@ class StdioLink:
         if self.lost is not None:
             return
         self.lost = reason
+        if self._deaf is not None:
+            self._deaf.cancel()
         failure = LinkLost(reason, sent=True)
         for ticket, exchange in list(self._flying.items()):
             self._drop(ticket)

@@ -53,6 +53,9 @@ def call(line, message):
     elif name == "deaf":
         put(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token}}))
         time.sleep(3600)
+    elif name == "shut":
+        os.close(0)
+        time.sleep(3600)
     elif name == "silent":
         pass
     elif name == "task":
