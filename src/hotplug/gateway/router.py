@@ -222,7 +222,9 @@ class Router:
         )
 
     def _extensions(self, caller: Caller) -> Mapping[str, Any]:
-        """What the gateway declares of profiles to this caller."""
+        """What the gateway declares of profiles: to clients that know them, since the others get no `connection.*`."""
+        if not caller.aware:
+            return {}
         declaration = self.view.upstreams.instances.declaration(self.view.allowed(caller))
         return declaration.to_extensions() if declaration.cards else {}
 

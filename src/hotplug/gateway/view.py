@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from hotplug.declare import CARDS, NOETIC
 from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
@@ -30,7 +31,7 @@ _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
 _ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
 _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
-_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+_AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
