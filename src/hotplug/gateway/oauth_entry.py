@@ -41,7 +41,7 @@ def read_oauth(value: object, where: str) -> OAuthSettings | None:
     if client_secret is not None and not isinstance(client_secret, SecretName):
         raise ConfigError(
             f"{where}oauth.client_secret stands there in plain",
-            hint='client_secret = "secret:NAME", see [secrets.NAME]',
+            hint='write "secret:NAME", with a table [secrets.NAME]',
         )
     client_id = table.get("client_id")
     if client_id is not None and not (isinstance(client_id, str) and client_id):

@@ -139,9 +139,7 @@ class _Entry:
         self.plain_secrets(name, target)
         oauth = read_oauth(table.get("oauth"), where)
         if oauth is not None and not isinstance(target.launch if isinstance(target, EntryTarget) else target, _REMOTE):
-            self.notice(
-                f"servers.{name}.oauth", "means nothing to a server that isn't reached by a URL", "leave it out"
-            )
+            self.notice(f"servers.{name}.oauth", "means nothing to a server without a URL", "leave it out")
         return ServerConfig(
             name=name,
             target=target,

@@ -178,7 +178,7 @@ class Bearer:
 
     async def _current(self) -> Login:
         now = self._clock()
-        if self._login is None or not 0 <= now - self._looked < _LOOK:
+        if self._login is None or self._refused is not None or not 0 <= now - self._looked < _LOOK:
             self._looked = now
             mark = self._keeper.mark()
             if self._login is None or mark != self._mark or self._refused is not None:

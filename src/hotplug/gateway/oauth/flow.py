@@ -132,7 +132,6 @@ class ByHand:
             verify=ssl.create_default_context(),
             timeout=httpx2.Timeout(timeout),
             follow_redirects=False,
-            headers={"User-Agent": "hotplug", "Accept-Encoding": "identity"},
             mounts=dict(_LOOPBACK),
         )
 
@@ -157,6 +156,7 @@ class ByHand:
         """
         where = self.masker.line(mask_url(str(request.url.copy_with(query=None))))[:200]
         safe_address(request.url, self._url)
+        request.headers.setdefault("User-Agent", "hotplug")
         try:
             got = await self._client.send(request, stream=True)
             try:

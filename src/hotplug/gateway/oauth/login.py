@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +18,7 @@ from pydantic import ValidationError
 from hotplug.connect.launch import HttpLaunch, launch_of
 from hotplug.connect.masking import mask_url, neutral
 from hotplug.connect.secrets import Secrets
-from hotplug.errors import AuthError, ConfigError, ConnectError
+from hotplug.errors import AuthError, ConfigError, ConnectError, StoreError
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.oauth.address import remote_target
 from hotplug.gateway.oauth.flow import (
@@ -27,7 +26,6 @@ from hotplug.gateway.oauth.flow import (
     Memory,
     Unanswered,
     Untrusted,
-    client_of,
     configured_client,
     first_request,
     our_metadata,
@@ -71,12 +69,10 @@ async def log_in(
     """
     url, fixed = await _endpoint(config, secrets)
     keeper = keeper_of(config.name, url, config.oauth_settings.keep, folder)
-    before = await asyncio.to_thread(_readable, keeper)
-    port, known = _port_of(before)
     try:
-        async with listening(config.oauth_settings.port, preferred=port) as loopback:
+        async with listening(config.oauth_settings.port) as loopback:
             trying = _Trying(config, url, fixed, secrets, loopback, show, scopes or config.oauth_settings.scopes, limit)
-            login = await trying.login(before if loopback.port == port and known else None, clock)
+            login = await trying.login(clock)
     except PortTaken as error:
         raise ConfigError(
             f"{config.name}: the browser couldn't come back, its port is taken: {error}", hint="oauth.port names it"
@@ -109,8 +105,7 @@ async def log_out(config: ServerConfig, secrets: Secrets, *, folder: Path | None
     """
     url, _ = await _endpoint(config, None)
     keeper = keeper_of(config.name, url, config.oauth_settings.keep, folder)
-    login = await asyncio.to_thread(_readable, keeper)
-    was = await asyncio.to_thread(_forget, keeper)
+    login, was = await asyncio.to_thread(_forget, keeper)
     if login is None:
         return LoggedOut(was)
     return await _revoked(config, url, secrets, login)
@@ -156,12 +151,10 @@ class _Trying:
         self._hand: ByHand
         self._provider: OAuthClientProvider
 
-    async def login(self, before: Login | None, clock: Callable[[], float]) -> Login:
-        """The whole way."""
+    async def login(self, clock: Callable[[], float]) -> Login:
+        """The whole way. A client is registered each time: one that was forgotten would end in the browser."""
         name = self._config.name
         client = await configured_client(self._config.oauth_settings, self._secrets, name, None)
-        if client is None and before is not None:
-            client = client_of(before)
         memory = Memory(client=client, registered=self._registered)
         self._provider = OAuthClientProvider(
             self._url, our_metadata(self._loopback.address), memory, self._ask, self._come_back
@@ -195,7 +188,7 @@ class _Trying:
             )
         challenge = response.headers.get("www-authenticate", "") if response.status_code == 401 else ""
         if self._scopes:
-            kept = [part for part in _resource_metadata(challenge)]
+            kept = _resource_metadata(challenge)
             challenge = "Bearer " + ", ".join([*kept, f'scope="{" ".join(self._scopes)}"'])
         headers = {"www-authenticate": challenge} if challenge else {}
         return httpx2.Response(401, headers=headers, request=response.request)
@@ -285,38 +278,20 @@ def _resource_metadata(challenge: str) -> list[str]:
     return [f"{mark}{rest.partition(chr(34))[0]}{chr(34)}"] if found else []
 
 
-def _port_of(before: Login | None) -> tuple[int | None, bool]:
-    """The port that the client of the last login was registered with, and whether it was registered at all."""
-    client = before.client if before is not None else None
-    for address in (client or {}).get("redirect_uris") or ():
-        port = urlsplit(str(address)).port
-        if port is not None:
-            return port, True
-    return None, False
-
-
-def _readable(keeper: LoginKeeper) -> Login | None:
-    """The login that is there; one that can't be read is as good as none, since it is replaced."""
-    from hotplug.errors import StoreError
-
-    try:
-        return keeper.read()
-    except StoreError:
-        return None
-
-
 def _keep(keeper: LoginKeeper, login: Login) -> None:
-    with _alone(keeper):
+    with keeper.alone():
         keeper.write(login)
 
 
-def _forget(keeper: LoginKeeper) -> bool:
-    with _alone(keeper):
-        return keeper.remove()
-
-
-def _alone(keeper: LoginKeeper) -> AbstractContextManager[None]:
-    return keeper.alone()
+def _forget(keeper: LoginKeeper) -> tuple[Login | None, bool]:
+    """Alone, so that none is left that another process renews meanwhile."""
+    with keeper.alone():
+        try:
+            login = keeper.read()
+        except StoreError:
+            # It can't be read, so it can't be revoked; it goes all the same.
+            login = None
+        return login, keeper.remove()
 
 
 async def _revoked(config: ServerConfig, url: str, secrets: Secrets, login: Login) -> LoggedOut:

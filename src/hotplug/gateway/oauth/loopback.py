@@ -17,7 +17,7 @@ _HEAD_LIMIT: Final = 16 * 1024
 _PATIENCE: Final = 5.0
 _PAGE: Final = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><title>Hotplug</title>'
-    '<body style="font: 1.1rem system-ui; margin: 4rem auto; max-width: 32rem"><h1>{title}</h1><p>{text}</p></body></html>'
+    '<body style="font: 1.1rem system-ui; margin: 4rem auto; max-width: 32rem"><h1>{title}</h1><p>{text}</p>'
 )
 
 
@@ -89,26 +89,20 @@ class Loopback:
 
 
 @asynccontextmanager
-async def listening(port: int | None, *, preferred: int | None = None) -> AsyncGenerator[Loopback]:
+async def listening(port: int | None) -> AsyncGenerator[Loopback]:
     """A loopback address while the block runs.
 
     Args:
-        port: This one and no other; None: any.
-        preferred: Where any will do: this one, if it is free.
+        port: None: any free one.
 
     Raises:
-        PortTaken: `port` isn't free.
+        PortTaken: It isn't free.
     """
     loopback = Loopback()
-    server: asyncio.Server | None = None
-    for one in [port] if port is not None else [preferred or 0, 0]:
-        try:
-            server = await asyncio.start_server(loopback.serve, "127.0.0.1", one, limit=_HEAD_LIMIT)
-            break
-        except OSError as error:
-            if port is not None or one == 0:
-                raise PortTaken(f"127.0.0.1:{one}: {error.strerror or type(error).__name__}") from None
-    assert server is not None
+    try:
+        server = await asyncio.start_server(loopback.serve, "127.0.0.1", port or 0, limit=_HEAD_LIMIT)
+    except OSError as error:
+        raise PortTaken(f"127.0.0.1:{port}: {error.strerror or type(error).__name__}") from None
     loopback.port = server.sockets[0].getsockname()[1]
     try:
         yield loopback
