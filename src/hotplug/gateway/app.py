@@ -27,6 +27,7 @@ from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
 from hotplug.gateway.names import PROFILE_PARTS
 from hotplug.gateway.names_store import Names
+from hotplug.gateway.oauth import OAuthCredentials
 from hotplug.gateway.pins import Pins
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.records import Records
@@ -95,7 +96,7 @@ class Gateway:
             if not server.disabled:
                 self.grants.offers(name, ())
         piped = {name: one for name, one in config.servers.items() if not is_native(one)}
-        self.pool = Pool(piped, secrets=config.secrets, store=store)
+        self.pool = Pool(piped, secrets=config.secrets, store=store, credentials=OAuthCredentials(config.secrets))
         await self._stack.enter_async_context(self.pool)
         self.servers = Servers(config.servers, self.pool, store)
         self._stack.push_async_callback(self.servers.aclose)

@@ -325,7 +325,12 @@ class Upstream:
     async def reconfigure(self, config: ServerConfig) -> None:
         """Go on by another entry: where another server has to run for it, what runs is ended at once."""
         shared, before, self.config = self.shared, self.config, config
-        same = (before.target, before.oauth, shared) == (config.target, config.oauth, self.shared)
+        same = (before.target, before.oauth, before.oauth_settings, shared) == (
+            config.target,
+            config.oauth,
+            config.oauth_settings,
+            self.shared,
+        )
         if not same or config.disabled:
             await self._end_all("its entry was changed")
             self._starter.forget()
