@@ -134,12 +134,13 @@ class Soak:
                 if not shut(thread):
                     self.fault(f"an open thread's client was turned away: {error}")
                 self.seen["gone"] += 1
+            except AssertionError as error:
+                self.fault(f"for {thread.id}: {error}")
             finally:
                 with contextlib.suppress(Gone):
                     await client.leave(politely=random.random() < 0.7)
             for stray in client.strays:
                 self.fault(f"on the general stream: {stray}")
-        assert number >= 0
 
     async def one_call(self, client: Client, thread: Thread, random: Random) -> None:
         dice = random.random()

@@ -137,6 +137,6 @@ async def _read(response: aiohttp.ClientResponse, id_: int) -> Reply:
                 assert not reply.answer, f"a second answer: {message}"
                 reply.answer = message
         if not reply.answer:
-            raise Gone("the stream ended")
+            raise AssertionError("the stream ended without an answer")
     assert reply.answer.get("id") == id_, (response.status, reply.answer)
     return reply

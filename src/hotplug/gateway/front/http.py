@@ -193,7 +193,7 @@ class HttpFront:
             raise _answered(Message.error_of(None, INVALID_REQUEST, "Bad Request: Missing session ID"), 400)
         session = self._sessions.get(id_, thread)
         if session is None:
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
+            raise _session_gone()
         return session
 
     async def _legacy_post(self, thread: str, request: _Request) -> None:
@@ -247,8 +247,11 @@ class HttpFront:
                 await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
                 if kept.done():
                     await self._stream(request, kept.result().read(), session)
-                else:
+                elif not task.cancelled():
                     await task
+                elif not request.begun:
+                    # It ended with the session, and nobody else cancels it.
+                    raise _session_gone()
                 watch.done()
         finally:
             if not kept.done():
@@ -300,7 +303,7 @@ class HttpFront:
         server, _, event_id = last.partition("~")
         link = session.links().get(server)
         if link is None or not self._router.view.grants.gives_server(session.thread, server):
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
+            raise _session_gone()
         try:
             async with link.resume(event_id) as answer:
                 if answer.frames is None:
@@ -312,7 +315,7 @@ class HttpFront:
 
                 await self._stream(request, mapped(answer.frames), session)
         except LinkLost:
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404) from None
+            raise _session_gone() from None
 
     # Answers
 
@@ -413,7 +416,14 @@ class _Request:
         self.headers = headers
         self.raw = raw
         self.receive = receive
-        self.send = send
+        self.begun = False
+        """Whether an answer has begun."""
+        self._send = send
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Send a part of the answer."""
+        self.begun = True
+        await self._send(message)
 
     def accepts(self) -> tuple[bool, bool]:
         """Whether JSON, and whether a stream of events may be answered."""
@@ -492,6 +502,10 @@ async def _cancelled_with(request: _Request) -> AsyncGenerator[_Watch]:
 def _answered(message: Message, status: int | None = None) -> _Done:
     """An answer of ours as JSON, with the status that goes with its error."""
     return _Done(status or http_status(message.error_code), message.encode(), _JSON)
+
+
+def _session_gone() -> _Done:
+    return _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
 
 
 async def _respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
