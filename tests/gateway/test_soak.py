@@ -163,7 +163,7 @@ class Soak:
             patience = random.choice((None, 0.1))
         name = f"{server}.{tool}"
         if server == "cal":
-            name, arguments = tool, _calendar(tool, mark)
+            name, arguments = tool, _calendar(tool, mark, thread, random)
         began = time.monotonic()
         try:
             async with asyncio.timeout(patience):
@@ -195,6 +195,7 @@ class Soak:
             ):
                 self.fault(f"a note of another call: {said}; {what}")
         told = _kind(reply)
+        name = tool if server == "cal" else f"{server}.{tool}"
         self.seen[f"{server}: {told}"] += 1
         if thread.surely is not None and thread.surely < began:
             self.fault(f"a closed thread was answered: {what}")
@@ -206,7 +207,8 @@ class Soak:
         elif verdict == "refused":
             self.fault(f"not refused: {what}")
         elif told == "done":
-            if not _carries(reply, server, tool, mark):
+            right = _right_of_calendar(reply, tool, mark, thread) if server == "cal" else _carries(reply, name, mark)
+            if not right:
                 self.fault(f"a wrong answer to {mark}: {what}")
             if sum(1 for note in reply.notes if note["method"] == "notifications/progress") != notes:
                 self.fault(f"{len(reply.notes)} of {notes} notes: {what}")
@@ -301,15 +303,19 @@ class Soak:
         self.seen["by the SDK's client"] += 1
 
 
-def _calendar(tool: str, mark: str) -> dict[str, Any]:
+def _calendar(tool: str, mark: str, thread: Thread, random: Random) -> dict[str, Any]:
     if tool == "calendar.create":
-        return {"calendar": "calendar", "title": mark, "start": "2026-06-11T15:00:00Z", "duration": "PT1H"}
-    return {} if tool == "calendar.calendars" else {"event": mark}
+        when = {"start": "2026-06-11T15:00:00Z", "duration": "PT1H"}
+        return {"calendar": thread.calendar or "none", "title": mark, **when}
+    events = list(thread.events)
+    return {} if tool == "calendar.calendars" else {"event": random.choice(events) if events else "none"}
 
 
 def _kind(reply: Reply) -> str:
     if reply.result is not None:
-        return "done"
+        content = reply.result.get("structuredContent")
+        # A profile's operation that isn't given, where others of the profile are.
+        return "refused" if content is not None and content.get("code") == "unsupported" else "done"
     error: Mapping[str, Any] = reply.error
     data = error.get("data")
     if isinstance(data, dict) and "code" in data:
@@ -317,15 +323,25 @@ def _kind(reply: Reply) -> str:
     return "refused" if error["message"].startswith("Unknown tool: ") else f"error {error['code']}"
 
 
-def _carries(reply: Reply, server: str, tool: str, mark: str) -> bool:
+def _carries(reply: Reply, name: str, mark: str) -> bool:
     assert reply.result is not None
     content = reply.result["structuredContent"]
-    if server != "cal":
-        return content["mark"] == mark and content["tool"] == f"{server}.{tool}"
-    if tool == "calendar.get":
-        # No such event; what was asked for is named.
-        return reply.result["isError"] and mark in str(content)
-    return "receipt" in content if tool == "calendar.create" else len(content["calendars"]) == 1
+    return content["mark"] == mark and content["tool"] == name
+
+
+def _right_of_calendar(reply: Reply, tool: str, mark: str, thread: Thread) -> bool:
+    """Whether a calendar answered rightly; refs are learnt of it, and good for their own thread alone."""
+    assert reply.result is not None
+    content = reply.result["structuredContent"]
+    if reply.result.get("isError"):
+        return content["code"] == "not_found" and "none" in content["message"]
+    if tool == "calendar.calendars":
+        thread.calendar = content["calendars"][0]["calendar"]
+        return len(content["calendars"]) == 1
+    if tool == "calendar.create":
+        thread.events[content["event"]] = mark
+        return content["receipt"]["dispatched"]
+    return thread.events[content["event"]] == content["title"]
 
 
 async def test_fifty_clients_get_right_answers_and_nothing_is_left(tmp_path: Path) -> None:
@@ -341,6 +357,7 @@ async def test_fifty_clients_get_right_answers_and_nothing_is_left(tmp_path: Pat
 async def _soak(machine: Machine, random: Random) -> None:
     machine.settings.write_text("{}", encoding="utf-8")
     url = await asyncio.to_thread(machine.start)
+    assert await until(machine.listens, 60)
     connector = aiohttp.TCPConnector(limit=0, force_close=False)
     timeout = aiohttp.ClientTimeout(total=120)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=1 << 20) as http:

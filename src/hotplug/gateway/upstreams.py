@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from hotplug.connect import NativeTarget, ObjectTarget, PythonTarget
 from hotplug.errors import Unavailable
@@ -34,12 +35,19 @@ def is_native(config: ServerConfig) -> bool:
     return isinstance(target, NativeTarget) or (isinstance(target, PythonTarget) and target.object is not None)
 
 
+_Edition = tuple[bytes, int]
+_EDITIONS: Final = 16
+
+
 @dataclass(slots=True)
 class _Spoken:
-    """What was found out of a server's profiles; `seen` is the edition of the catalog in which it spoke none."""
+    """What was found out of a server's profiles; `seen` are the editions in which it spoke none.
+
+    An edition is what it says, not who says it: each thread may have a child of its own.
+    """
 
     speaker: Speaker | None
-    seen: tuple[str, int] | None = None
+    seen: frozenset[_Edition] = frozenset()
 
 
 class Servers:
@@ -121,19 +129,20 @@ class Servers:
             return None
         self._threads[server] = caller.thread
         known = self._spoken.get(server)
-        edition = (self.upstream(server).instance_of(link), catalog.version) if link is not None else None
+        edition = (bytes(link.hello.result.get("capabilities", b"")), catalog.version) if link is not None else None
         if known is not None:
             if known.speaker is not None:
                 await known.speaker.settle()
                 return known.speaker
-            if known.seen == edition:
+            if edition in known.seen:
                 return None
         async with self._locks.setdefault(server, asyncio.Lock()):
             known = self._spoken.get(server)
-            if known is None or (known.speaker is None and known.seen != edition):
+            if known is None or (known.speaker is None and edition not in known.seen):
                 conversation = self._conversation(server) if link is not None else None
                 speaker = await speak(config, conversation=conversation, store=self._store)
-                known = self._spoken[server] = _Spoken(speaker, edition)
+                seen = known.seen if known is not None and len(known.seen) < _EDITIONS else frozenset[_Edition]()
+                known = self._spoken[server] = _Spoken(speaker, seen | {edition} if edition is not None else seen)
                 self._joined()
         return known.speaker
 

@@ -34,6 +34,8 @@ _AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
+_EDITIONS: Final = 16
+"""Catalogs of one server whose pins are remembered: threads with children of their own may see several at once."""
 _logger = logging.getLogger(__name__)
 
 
@@ -132,7 +134,7 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._seen: dict[str, dict[int, Mapping[str, str]]] = {}
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
@@ -167,8 +169,9 @@ class View:
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        seen = self._seen.get(server)
-        if seen is None or seen[0] is not catalog:
+        editions = self._seen.setdefault(server, {})
+        closed = editions.get(catalog.version)
+        if closed is None:
             closed = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
@@ -176,8 +179,10 @@ class View:
                     closed[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            seen = self._seen[server] = (catalog, closed)
-        return seen[1]
+            if len(editions) >= _EDITIONS:
+                editions.clear()
+            editions[catalog.version] = closed
+        return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""

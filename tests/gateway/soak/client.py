@@ -104,7 +104,7 @@ class Client:
         async with self._http.get(self._url, headers=self._headers) as response:
             if response.status == 200:
                 async for message in _events(response):
-                    if message["method"] != "notifications/tools/list_changed":
+                    if not message["method"].endswith("/list_changed"):
                         self.strays.append(message)
 
 

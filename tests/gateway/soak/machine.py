@@ -90,6 +90,14 @@ class Machine:
             [sys.executable, str(_HERE / "web.py"), str(self.port)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
 
+    def listens(self) -> bool:
+        """Whether the HTTP server takes connections."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
     def kill_web(self) -> None:
         assert self._web is not None
         self._web.kill()

@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any, Literal
@@ -38,6 +38,9 @@ class Thread:
     """When it was begun to be closed."""
     surely: float | None = None
     """When that had been done."""
+    calendar: str | None = None
+    events: dict[str, str] = field(default_factory=dict[str, str])
+    """Marks by ref."""
 
 
 def shut(thread: Thread) -> bool:
