@@ -221,21 +221,17 @@ class View:
 
     def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
         """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
-        return (
-            tool in known.catalog.tools.by_name
-            and tool not in known.closed
-            and (known.speaker is None or tool not in known.speaker.hidden)
-            and self.grants.gives(caller.thread, known.server, tool)
-        )
+        return _is_open(known, tool) and self.grants.gives(caller.thread, known.server, tool)
 
     def allowed(self, caller: Caller) -> Allowed:
-        """Says of a part or an event of a server whether the caller may use it."""
+        """Says of a part or an event of a server whether the caller may use it, as of this moment."""
+        gives = self.grants.now(caller.thread)
         speakers = {one.server: one for one in self.upstreams.instances.speakers}
 
         def may(server: str, part: str) -> bool:
             offer = speakers[server].offers.get(part) if server in speakers else None
             underlying = offer.underlying if offer is not None else ()
-            return self.grants.gives(caller.thread, server, part, underlying=underlying)
+            return gives(server, part, underlying)
 
         return may
 
@@ -263,6 +259,7 @@ class View:
         return search or OURS[0], call or OURS[1]
 
     def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        gives = self.grants.now(caller.thread)
         found: list[Shown] = []
         for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
             exposed = self.book.exposed("", "tools", merged.part)
@@ -273,7 +270,7 @@ class View:
         for one in known:
             for item in one.catalog.tools.items:
                 exposed = self.book.exposed(one.server, "tools", item.name)
-                if exposed is not None and self.may_call(one, caller, item.name):
+                if exposed is not None and _is_open(one, item.name) and gives(one.server, item.name, ()):
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
                     found.append(Shown(exposed, one.server, raw))
         return found
@@ -348,3 +345,12 @@ class View:
             if thread is None or whose == thread:
                 for kind in kinds:
                     told(f"notifications/{kind}/list_changed")
+
+
+def _is_open(known: Known, tool: str) -> bool:
+    """Whether a server's own tool is there, open, and no profile's."""
+    return (
+        tool in known.catalog.tools.by_name
+        and tool not in known.closed
+        and (known.speaker is None or tool not in known.speaker.hidden)
+    )
