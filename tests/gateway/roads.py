@@ -321,9 +321,7 @@ class Hall:
     def settings_path(self) -> Path:
         return self._settings
 
-    async def raw(
-        self, method: str, target: str, headers: Sequence[tuple[str, str]] = (), body: bytes = b""
-    ) -> Reply:
+    async def raw(self, method: str, target: str, headers: Sequence[tuple[str, str]] = (), body: bytes = b"") -> Reply:
         async with Wire.sent(self.port, method, target, headers, body) as wire:
             return await wire.reply()
 
@@ -379,4 +377,3 @@ def only(*servers: str, **tools: Any) -> dict[str, Any]:
     """Settings that give everybody these servers, and of their tools what is said."""
     profile = {"servers": list(servers), "groups": [], **({"tools": tools} if tools else {})}
     return {"mcpProfiles": {"some": profile}, "mcpProfile": "some"}
-

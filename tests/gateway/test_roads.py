@@ -7,7 +7,6 @@ that another thread uses; in the other one there isn't. Whatever is sent, the an
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from .roads import META, Hall, Reply, Thread, Wire, hall, only, until
-from .upstreams import Fake, tool
+from .roads import Hall, Reply, Thread, hall, only
+from .upstreams import Fake
 
 pytestmark = pytest.mark.anyio
 

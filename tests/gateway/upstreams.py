@@ -220,4 +220,3 @@ async def serving(app: Any) -> AsyncIterator[int]:
         server.should_exit = True
         server.force_exit = True
         await task
-

@@ -359,10 +359,10 @@ class Router:
         instances = self.view.upstreams.instances
         meta = {key: loads(value) for key, value in message.meta.items()}
         arguments = message.params.get("arguments", Raw(b"{}"))
-        allowed = self.view.allowed(caller)
         if part.startswith("connection.") and not caller.aware:
             raise _unknown_tool(exposed)
         for last in (False, True):
+            allowed = self.view.allowed(caller)
             try:
                 chosen = self._chosen(part, arguments, meta, caller, allowed)
                 noting.member = chosen.offer.member if chosen is not None else part

@@ -35,9 +35,9 @@ def is_native(config: ServerConfig) -> bool:
     return isinstance(target, NativeTarget) or (isinstance(target, PythonTarget) and target.object is not None)
 
 
-_Edition = tuple[str, int] | None
-"""The process or session behind a link, and how often its lists have changed; None in this process."""
-_EDITIONS: Final = 1_000
+_Edition = tuple[bytes, int] | None
+"""What a server said of itself and what it lists, not which child said it; None in this process."""
+_EDITIONS: Final = 64
 
 
 @dataclass(slots=True)
@@ -139,7 +139,7 @@ class Servers:
             return None
         self._threads[server] = caller.thread
         known = self._spoken.get(server)
-        edition = (self.upstream(server).instance_of(link), catalog.version) if link is not None else None
+        edition = (bytes(link.hello.result.get("capabilities", b"")), catalog.version) if link is not None else None
         if known is not None:
             if known.speaker is not None:
                 await known.speaker.settle()

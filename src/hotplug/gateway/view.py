@@ -35,6 +35,8 @@ _AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
+_EDITIONS: Final = 16
+"""Catalogs of one server whose pins are remembered: threads with children of their own may see several at once."""
 _logger = logging.getLogger(__name__)
 
 
@@ -141,7 +143,7 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._seen: dict[str, dict[int, Mapping[str, str]]] = {}
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
@@ -177,8 +179,9 @@ class View:
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        seen = self._seen.get(server)
-        if seen is None or seen[0] is not catalog:
+        editions = self._seen.setdefault(server, {})
+        closed = editions.get(catalog.version)
+        if closed is None:
             closed = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
@@ -186,8 +189,10 @@ class View:
                     closed[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            seen = self._seen[server] = (catalog, closed)
-        return seen[1]
+            if len(editions) >= _EDITIONS:
+                editions.clear()
+            editions[catalog.version] = closed
+        return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""
@@ -258,21 +263,17 @@ class View:
 
     def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
         """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
-        return (
-            tool in known.catalog.tools.by_name
-            and tool not in known.closed
-            and (known.speaker is None or tool not in known.speaker.hidden)
-            and self.grants.gives(caller.thread, known.server, tool)
-        )
+        return _is_open(known, tool) and self.grants.gives(caller.thread, known.server, tool)
 
     def allowed(self, caller: Caller) -> Allowed:
-        """Says of a part or an event of a server whether the caller may use it."""
+        """Says of a part or an event of a server whether the caller may use it, as of this moment."""
+        gives = self.grants.now(caller.thread)
         speakers = {one.server: one for one in self.upstreams.instances.speakers}
 
         def may(server: str, part: str) -> bool:
             offer = speakers[server].offers.get(part) if server in speakers else None
             underlying = offer.underlying if offer is not None else ()
-            return self.grants.gives(caller.thread, server, part, underlying=underlying)
+            return gives(server, part, underlying)
 
         return may
 
@@ -300,6 +301,7 @@ class View:
         return search or OURS[0], call or OURS[1]
 
     def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        gives = self.grants.now(caller.thread)
         found: list[Shown] = []
         for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
             exposed = self.book.exposed("", "tools", merged.part)
@@ -310,7 +312,7 @@ class View:
         for one in known:
             for item in one.catalog.tools.items:
                 exposed = self.book.exposed(one.server, "tools", item.name)
-                if exposed is not None and self.may_call(one, caller, item.name):
+                if exposed is not None and _is_open(one, item.name) and gives(one.server, item.name, ()):
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
                     found.append(Shown(exposed, one.server, raw))
         return found
@@ -385,3 +387,12 @@ class View:
             if thread is None or whose == thread:
                 for kind in kinds:
                     told(f"notifications/{kind}/list_changed")
+
+
+def _is_open(known: Known, tool: str) -> bool:
+    """Whether a server's own tool is there, open, and no profile's."""
+    return (
+        tool in known.catalog.tools.by_name
+        and tool not in known.closed
+        and (known.speaker is None or tool not in known.speaker.hidden)
+    )

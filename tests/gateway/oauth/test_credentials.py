@@ -37,9 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def log_in_at(server: Guarded, folder: Path, hour: Hour, **settings: Any) -> Any:
-    login, _ = await log_in(
-        server.config(**settings), NoSecrets(), show=browser, limit=20, folder=folder, clock=hour
-    )
+    login, _ = await log_in(server.config(**settings), NoSecrets(), show=browser, limit=20, folder=folder, clock=hour)
     return login
 
 
@@ -283,9 +281,7 @@ async def test_a_changed_address_needs_a_new_login(folder: Path) -> None:
 async def test_another_scope_that_a_call_wants_is_named(folder: Path) -> None:
     hour = Hour()
     async with guarded(scopes=["read", "write"]) as server:
-        await log_in(
-            server.config(), NoSecrets(), show=browser, scopes=("read",), limit=20, folder=folder, clock=hour
-        )
+        await log_in(server.config(), NoSecrets(), show=browser, scopes=("read",), limit=20, folder=folder, clock=hour)
         async with pooled(server, folder, hour) as pool:
             link = await linked(pool, "modern")
             server.required.append("write")
