@@ -107,7 +107,7 @@ class Gateway:
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
         self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self._masked)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
@@ -116,6 +116,12 @@ class Gateway:
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
         for upstream in self.pool.upstreams.values():
             self._stack.callback(upstream.on_change(self.view.announce))
+
+    def _masked(self, text: str) -> str:
+        """A text without the secrets that servers were started with."""
+        for upstream in self.pool.upstreams.values():
+            text = upstream.mask(text)
+        return text
 
     # Sessions
 
