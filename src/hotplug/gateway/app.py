@@ -29,6 +29,7 @@ from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
 from hotplug.gateway.names import PROFILE_PARTS
 from hotplug.gateway.names_store import Names
+from hotplug.gateway.oauth import OAuthCredentials
 from hotplug.gateway.pins import Pins
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.records import Records
@@ -97,7 +98,7 @@ class Gateway:
             if not server.disabled:
                 self.grants.offers(name, ())
         piped = {name: one for name, one in config.servers.items() if not is_native(one)}
-        self.pool = Pool(piped, secrets=config.secrets, store=store)
+        self.pool = Pool(piped, secrets=config.secrets, store=store, credentials=OAuthCredentials(config.secrets))
         await self._stack.enter_async_context(self.pool)
         self.servers = Servers(config.servers, self.pool, store)
         self._stack.push_async_callback(self.servers.aclose)
@@ -106,8 +107,9 @@ class Gateway:
         await self.book.learn_ours(OURS)
         self.pins = Pins(store)
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
+        self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self._masked)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
@@ -116,6 +118,12 @@ class Gateway:
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
         for name, upstream in self.pool.upstreams.items():
             self._stack.callback(upstream.on_change(lambda server=name: self.view.announce(server=server)))
+
+    def _masked(self, text: str) -> str:
+        """A text without the secrets that servers were started with."""
+        for upstream in self.pool.upstreams.values():
+            text = upstream.mask(text)
+        return text
 
     # Sessions
 

@@ -16,6 +16,7 @@ __all__ = ["Grants", "HasLineage", "ReadsSettings"]
 
 _KEPT: Final = 20_000
 _logger = logging.getLogger(__name__)
+_NAMES: Final = 100_000
 
 
 class ReadsSettings(Protocol):
@@ -65,17 +66,20 @@ class Grants:
     def offers(self, server: str, tools: Iterable[str] | None) -> bool:
         """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new.
 
-        Two threads' children of one server may offer different tools, so no decision hangs on which they are.
+        What it offered before stays known: threads that have a child each may be offered different things. No decision
+        hangs on which they are, only on the servers that there are.
         """
-        found = None if tools is None else frozenset(tools)
         before = self._offered.get(server)
-        if found == before:
-            return False
-        if found is None:
-            del self._offered[server]
+        if tools is None:
+            if self._offered.pop(server, None) is None:
+                return False
         else:
-            self._offered[server] = found
-        if found is None or before is None:
+            found = frozenset(tools)
+            if before is not None and found <= before:
+                return False
+            joined = found | (before or frozenset())
+            self._offered[server] = joined if len(joined) <= _NAMES else found
+        if tools is None or before is None:
             self._host = Host(servers=dict.fromkeys(self._offered, ()))
         return True
 
@@ -148,7 +152,14 @@ class Grants:
         Args:
             underlying: The server's own tools that it works through: one that is denied by name closes it too.
         """
+        return self._gives(self.access(thread), server, tool, underlying)
+
+    def now(self, thread: str) -> Callable[[str, str, Iterable[str]], bool]:
+        """As `gives`, as of this moment for many questions at once: to be asked anew after anything was waited for."""
         access = self.access(thread)
+        return lambda server, tool, underlying: self._gives(access, server, tool, underlying)
+
+    def _gives(self, access: Access | Refused, server: str, tool: str, underlying: Iterable[str]) -> bool:
         if not isinstance(access, Access) or server not in self._offered:
             return False
         rule = access.rule(server)

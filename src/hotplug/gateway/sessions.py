@@ -11,13 +11,13 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.replay import Replay
 
-__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "extensions_of"]
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "declared_extensions"]
 
 SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
@@ -57,7 +57,7 @@ class Session:
         self.used = time.monotonic()
         self.active = 0
         """Requests and streams that are open now."""
-        self.extensions: frozenset[str] = extensions_of(initialize.get("capabilities"))
+        self.extensions = declared_extensions(initialize.get("capabilities"))
         self.subscribed: dict[str, set[str]] = {}
         """The URIs of each server that were subscribed to."""
         self.ends: list[Callable[[], None]] = []
@@ -281,14 +281,17 @@ class Sessions:
         await asyncio.gather(*(self.end(session) for session in self.all()))
 
 
-def extensions_of(raw: Raw | None) -> frozenset[str]:
-    """The names of the extensions in a client's capabilities, as they came."""
-    capabilities = loads(raw) if raw is not None else None
-    if not isinstance(capabilities, dict):
+def declared_extensions(capabilities: Raw | None) -> frozenset[str]:
+    """The ids of the extensions in a client's capabilities, as they came."""
+    text = bytes(capabilities) if capabilities is not None else b""
+    if b'"extensions"' not in text and b'"experimental"' not in text:
+        return frozenset()
+    held = loads(text)
+    if not isinstance(held, dict):
         return frozenset()
     found: set[str] = set()
     for key in ("extensions", "experimental"):
-        named = capabilities.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        named = cast("dict[str, Any]", held).get(key)
         if isinstance(named, dict):
-            found.update(str(name) for name in named)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            found.update(cast("dict[str, Any]", named))
     return frozenset(found)

@@ -26,10 +26,10 @@ from hotplug.gateway.eras import (
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.stream import PING, SSE_HEADERS, event
 from hotplug.gateway.link import Answer, Frame, LinkLost
-from hotplug.gateway.message import INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, Sessions, extensions_of
+from hotplug.gateway.sessions import Session, Sessions, declared_extensions
 from hotplug.gateway.threads_api import authorization_of, unauthorized
 from hotplug.gateway.view import Caller
 
@@ -133,6 +133,10 @@ class HttpFront:
             _logger.error("the store can't be read: %s", error)
             body = b'{"error":"unavailable","message":"the gateway can\'t read its store now"}'
             await _respond(send, 503, body, _JSON)
+        except Exception as error:
+            # Its text may repeat anything; where an answer has begun, its end tells that something is missing.
+            _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
+            await _respond(send, 500, Message.error_of(None, INTERNAL_ERROR, "Internal error").encode(), _JSON)
 
     def _thread(self, path: str, raw: Iterable[tuple[bytes, bytes]]) -> str:
         parts = path.split("/")
@@ -189,9 +193,8 @@ class HttpFront:
         rejected = check_modern(message, request.headers)
         if rejected is not None:
             raise _answered(rejected.answer(message.id))
-        declared = extensions_of(message.meta.get(CAPABILITIES_META))
-        scope = f"r{next(self._scopes)}"
-        caller = Caller(thread, "modern", scope, headers=request.headers, extensions=declared)
+        extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
+        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers, extensions=extensions)
         async with self._watched(thread, request) as watch, self._router.handle(caller, message) as answer:
             await self._write(request, answer, legacy=None)
             watch.done()
