@@ -13,15 +13,17 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
+from hotplug.access import Access, Refused
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import Item
 from hotplug.gateway.config import GatewayConfig
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.http import HttpFront
-from hotplug.gateway.front.stdio import StandardStreams, StdioFront
+from hotplug.gateway.front.stdio import Lines, StandardStreams, StdioFront
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
@@ -66,7 +68,7 @@ class Gateway:
         self.config = config
         self._given_store = store
         self._stack = AsyncExitStack()
-        self._told: dict[str, Callable[[], None]] = {}
+        self._fronts: list[HttpFront | StdioFront] = []
 
     async def __aenter__(self) -> Self:
         try:
@@ -114,8 +116,8 @@ class Gateway:
         self._stack.push_async_callback(self.sessions.aclose)
         for task in (self._watch(), self._sweep()):
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
-        for upstream in self.pool.upstreams.values():
-            self._stack.callback(upstream.on_change(self.view.announce))
+        for name, upstream in self.pool.upstreams.items():
+            self._stack.callback(upstream.on_change(lambda server=name: self.view.announce(server=server)))
 
     def _masked(self, text: str) -> str:
         """A text without the secrets that servers were started with."""
@@ -127,43 +129,59 @@ class Gateway:
 
     def new_session(self, thread: str, message: Message) -> Session:
         """The session of a client that says `initialize`."""
-        session = Session(thread, message.params, self.servers.session_link)
+        session = Session(thread, message.params, self.servers.session_link, heard=self.view.heard)
 
         def tell(method: str) -> None:
             session.tell(Frame(Message.notification(method)))
 
-        self._told[session.id] = self.view.on_change(thread, tell)
+        session.ends.append(self.view.on_change(thread, tell))
         return session
 
     async def _released(self, session: Session) -> None:
-        end = self._told.pop(session.id, None)
-        if end is not None:
-            end()
         await self.servers.release(session)
 
     # What goes on besides
 
     async def _watch(self) -> None:
-        """Announce what the owner changes; each call asks anew anyway."""
-        seen, pinned = self.grants.refresh(), await self.pins.versions()
+        """Announce what the owner changes, and end what closed threads have open; each call asks anew anyway."""
+        seen = _Seen()
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
             try:
-                now, pins = self.grants.refresh(), await self.pins.versions()
+                await self._look(seen)
             except Exception:
                 _logger.exception("looking for changes failed")
-                continue
-            if pins != pinned:
-                self.view.forget_pins()
-            if (now, pins) != (seen, pinned):
-                seen, pinned = now, pins
-                self.view.announce()
-                await self._end_closed_threads()
+            await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _end_closed_threads(self) -> None:
-        for session in self.sessions.all():
-            if not self.threads.is_open(session.thread):
-                await self.sessions.end(session)
+    async def _look(self, seen: _Seen) -> None:
+        pins, version = await self.pins.versions(), self.grants.refresh()
+        if seen.pins not in (None, pins):
+            self.view.forget_pins()
+            self.view.announce()
+        seen.pins = pins
+        if version == seen.version:
+            # Nothing can have changed but for those who began to listen just now.
+            seen.given.update({one: self.grants.access(one) for one in self.view.listening - seen.given.keys()})
+            return
+        seen.version = version
+        for thread in self.router.served.difference(self.threads.lineage()):
+            await self._end_thread(thread)
+            self.router.served.discard(thread)
+        given = {one: self.grants.access(one) for one in self.view.listening}
+        for thread, access in given.items():
+            # What another thread gets is nobody's business, not even that it changed.
+            if thread in seen.given and seen.given[thread] != access:
+                self.view.announce(thread=thread)
+        seen.given = given
+
+    async def _end_thread(self, thread: str) -> None:
+        for front in self._fronts:
+            if isinstance(front, HttpFront):
+                front.end(thread)
+            elif front.thread == thread:
+                await front.end()
+        for session in self.sessions.of(thread):
+            await self.sessions.end(session)
+        await self.servers.release_thread(thread)
 
     async def _sweep(self) -> None:
         while True:
@@ -177,7 +195,9 @@ class Gateway:
         """The ASGI application of the HTTP endpoint."""
         guard = Guard(self.config.hosts, self.config.origins)
         api = ThreadsApi(self.threads, self.config.threads.openers)
-        return HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard, api=api)
+        front = HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard, api=api)
+        self._fronts.append(front)
+        return front
 
     async def serve_http(self, *, ready: Callable[[str], None]) -> None:
         """Serve HTTP until cancelled or told to stop by a signal.
@@ -214,9 +234,25 @@ class Gateway:
 
     async def serve_stdio(self, thread: str, open_thread: Callable[[], bool]) -> None:
         """Serve one client on this process's standard streams, until it closes them."""
-        lines = await StandardStreams.open()
+        await self.serve_lines(thread, open_thread, await StandardStreams.open())
+
+    async def serve_lines(self, thread: str, open_thread: Callable[[], bool], lines: Lines) -> None:
+        """Serve one client on lines, until it closes them."""
         front = StdioFront(self.router, thread, self.new_session, open_thread, lines)
-        await front.serve()
+        self._fronts.append(front)
+        try:
+            await front.serve()
+        finally:
+            self._fronts.remove(front)
+
+
+@dataclass
+class _Seen:
+    """What was there at the last look."""
+
+    pins: dict[str, str] | None = None
+    version: int | None = None
+    given: dict[str, Access | Refused] = field(default_factory=dict[str, "Access | Refused"])
 
 
 async def _ended(task: asyncio.Task[None]) -> None:

@@ -123,6 +123,11 @@ class Servers:
         key = LinkKey(session.thread, session.id)
         await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
 
+    async def release_thread(self, thread: str) -> None:
+        """A thread was closed: its links end, and children that only it used."""
+        key = LinkKey(thread, None)
+        await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
+
     async def catalog(self, server: str, link: Link) -> Catalog:
         """What a server offers on a link."""
         return await self.upstream(server).catalog(link)
