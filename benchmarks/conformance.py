@@ -48,7 +48,7 @@ def gateway(server: str) -> Generator[Endpoint]:
         env = {**os.environ, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder, "HOTPLUG_STORE": store}
         hotplug = (sys.executable, "-m", "hotplug")
         with started((*hotplug, "serve", "--config", str(settings), "--http", "0"), env=env) as url:
-            told = subprocess.run(  # noqa: S603 - our own program
+            told = subprocess.run(
                 (*hotplug, "thread", "open", "--json"), env=env, capture_output=True, text=True, timeout=60, check=True
             )
             thread = json.loads(told.stdout)

@@ -1,6 +1,6 @@
-"""The official suite passes behind the gateway as it does at the server itself, in both eras, as many checks as there.
+"""The official suite passes behind the gateway as it does at the server: all checks, in both eras.
 
-A stream that a server over stdio could close there is none: one check of the handshake era needs one.
+One of the handshake era needs a stream that a server closes, which one over stdio has not.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator
 
 import pytest
-
 from benchmarks.conformance import ROWS, Endpoint, Row
+
 from hotplug.testing.suite import LEGACY, MODERN, run_suite
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(600)]
@@ -24,7 +24,7 @@ def gateway(request: pytest.FixtureRequest) -> Generator[tuple[str, Endpoint]]:
         yield request.param, endpoint
 
 
-@pytest.mark.parametrize("version", (LEGACY, MODERN))
+@pytest.mark.parametrize("version", [LEGACY, MODERN])
 def test_the_suite_passes_behind_the_gateway(gateway: tuple[str, Endpoint], version: str) -> None:
     upstream, endpoint = gateway
     result = run_suite(endpoint.url, version, headers=endpoint.headers)
