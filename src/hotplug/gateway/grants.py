@@ -16,7 +16,6 @@ __all__ = ["Grants", "HasLineage", "ReadsSettings"]
 
 _KEPT: Final = 20_000
 _logger = logging.getLogger(__name__)
-_NAMES: Final = 100_000
 
 
 class ReadsSettings(Protocol):
@@ -66,20 +65,17 @@ class Grants:
     def offers(self, server: str, tools: Iterable[str] | None) -> bool:
         """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new.
 
-        What it offered before stays known: threads that have a child each may be offered different things. No decision
-        hangs on which they are, only on the servers that there are.
+        Two threads' children of one server may offer different tools, so no decision hangs on which they are.
         """
+        found = None if tools is None else frozenset(tools)
         before = self._offered.get(server)
-        if tools is None:
-            if self._offered.pop(server, None) is None:
-                return False
+        if found == before:
+            return False
+        if found is None:
+            del self._offered[server]
         else:
-            found = frozenset(tools)
-            if before is not None and found <= before:
-                return False
-            joined = found | (before or frozenset())
-            self._offered[server] = joined if len(joined) <= _NAMES else found
-        if tools is None or before is None:
+            self._offered[server] = found
+        if found is None or before is None:
             self._host = Host(servers=dict.fromkeys(self._offered, ()))
         return True
 

@@ -17,7 +17,7 @@ from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.replay import Replay
 
-__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "declared_extensions"]
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "extensions_of"]
 
 SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
@@ -57,7 +57,7 @@ class Session:
         self.used = time.monotonic()
         self.active = 0
         """Requests and streams that are open now."""
-        self.extensions = declared_extensions(initialize.get("capabilities"))
+        self.extensions: frozenset[str] = extensions_of(initialize.get("capabilities"))
         self.subscribed: dict[str, set[str]] = {}
         """The URIs of each server that were subscribed to."""
         self.ends: list[Callable[[], None]] = []
@@ -281,17 +281,17 @@ class Sessions:
         await asyncio.gather(*(self.end(session) for session in self.all()))
 
 
-def declared_extensions(capabilities: Raw | None) -> frozenset[str]:
-    """The ids of the extensions in a client's capabilities, as they came."""
-    text = bytes(capabilities) if capabilities is not None else b""
+def extensions_of(raw: Raw | None) -> frozenset[str]:
+    """The names of the extensions in a client's capabilities, as they came."""
+    text = bytes(raw) if raw is not None else b""
     if b'"extensions"' not in text and b'"experimental"' not in text:
         return frozenset()
-    held = loads(text)
-    if not isinstance(held, dict):
+    capabilities = loads(text)
+    if not isinstance(capabilities, dict):
         return frozenset()
     found: set[str] = set()
     for key in ("extensions", "experimental"):
-        named = cast("dict[str, Any]", held).get(key)
+        named = cast("dict[str, Any]", capabilities).get(key)
         if isinstance(named, dict):
             found.update(cast("dict[str, Any]", named))
     return frozenset(found)

@@ -35,8 +35,7 @@ _AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
-_EDITIONS: Final = 16
-"""Catalogs of one server whose pins are remembered: threads with children of their own may see several at once."""
+_CHECKED: Final = 1_000
 _logger = logging.getLogger(__name__)
 
 
@@ -143,8 +142,8 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, dict[int, Mapping[str, str]]] = {}
-        self._forgotten = 0
+        self._seen: dict[tuple[str, int], Mapping[str, str]] = {}
+        self._editions = 0
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
@@ -182,10 +181,11 @@ class View:
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        editions = self._seen.setdefault(server, {})
-        closed = editions.get(catalog.version)
+        # Each thread may have a child of its own, which lists what it likes.
+        key = (server, catalog.version)
+        closed = self._seen.get(key)
         if closed is None:
-            forgotten = self._forgotten
+            edition = self._editions
             found = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
@@ -194,15 +194,15 @@ class View:
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
             closed = found
-            if forgotten == self._forgotten:
-                if len(editions) >= _EDITIONS:
-                    editions.clear()
-                editions[catalog.version] = closed
+            if edition == self._editions:
+                if len(self._seen) >= _CHECKED:
+                    self._seen.clear()
+                self._seen[key] = closed
         return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""
-        self._forgotten += 1
+        self._editions += 1
         self._seen.clear()
 
     async def all_known(self, caller: Caller, *, wait: float | None = None) -> list[Known]:

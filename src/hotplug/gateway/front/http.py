@@ -29,7 +29,7 @@ from hotplug.gateway.link import Answer, Frame, LinkLost
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, Sessions, declared_extensions
+from hotplug.gateway.sessions import Session, Sessions, extensions_of
 from hotplug.gateway.threads_api import authorization_of, unauthorized
 from hotplug.gateway.view import Caller
 
@@ -193,8 +193,9 @@ class HttpFront:
         rejected = check_modern(message, request.headers)
         if rejected is not None:
             raise _answered(rejected.answer(message.id))
-        extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
-        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers, extensions=extensions)
+        declared = extensions_of(message.meta.get(CAPABILITIES_META))
+        scope = f"r{next(self._scopes)}"
+        caller = Caller(thread, "modern", scope, headers=request.headers, extensions=declared)
         async with self._watched(thread, request) as watch, self._router.handle(caller, message) as answer:
             await self._write(request, answer, legacy=None)
             watch.done()

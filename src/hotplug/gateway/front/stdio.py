@@ -16,7 +16,7 @@ from hotplug.gateway.eras import CAPABILITIES_META, VERSION_META, check_modern
 from hotplug.gateway.link import Answer, Frame
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, Message, NotAMessage
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, declared_extensions
+from hotplug.gateway.sessions import Session, extensions_of
 from hotplug.gateway.view import Caller
 
 __all__ = ["LINE_LIMIT", "Lines", "StandardStreams", "StdioFront"]
@@ -138,8 +138,8 @@ class StdioFront:
             if rejected is not None:
                 await self._write(rejected.answer(id_))
                 return
-            extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
-            caller = Caller(self.thread, "modern", f"r{next(self._scopes)}", extensions=extensions)
+            declared = extensions_of(message.meta.get(CAPABILITIES_META))
+            caller = Caller(self.thread, "modern", f"r{next(self._scopes)}", extensions=declared)
         elif self._session is None:
             await self._write(Message.result_of(id_, {}))
             return
