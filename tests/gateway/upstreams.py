@@ -105,6 +105,12 @@ class Fake:
         if "id" not in message or method is None:
             await _reply(send, 202, b"")
             return
+        if method == "tools/call" and message["params"]["name"] == "drop":
+            # It was done; the answer breaks off.
+            start = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"100")]}
+            await send({**start, "headers": [*start["headers"], (b"content-type", b"application/json")]})
+            await send({"type": "http.response.body", "body": b'{"jsonrpc"', "more_body": True})
+            raise ConnectionAbortedError("dropped, as asked")
         modern = headers.get("mcp-protocol-version") == MODERN
         if method == "subscriptions/listen" and modern:
             first = {"notifications": message["params"]["notifications"], "_meta": {SUBSCRIPTION: message["id"]}}
