@@ -17,6 +17,7 @@ from hotplug.cli.config_option import ConfigOption, configuration
 from hotplug.cli.failure import Exit
 from hotplug.cli.output import Output
 from hotplug.cli.printing import block
+from hotplug.cli.server_login import hook
 from hotplug.cli.targets import AfterDashes, Launching, one_of
 from hotplug.errors import ConfigError
 
@@ -292,3 +293,6 @@ def accept(
         raise found.broken[name]
     server = replace(found.servers[name], disabled=False)
     return anyio.run(partial(accepted, look=look), out, found, server, tools or [], Asking(yes))
+
+
+hook(app)
