@@ -105,6 +105,7 @@ class Gateway:
         await self.book.learn_ours(OURS)
         self.pins = Pins(store)
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
+        self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
         self.records = Records(calls_of(store), config.records, sealing_key=key)
         await self._stack.enter_async_context(self.records)

@@ -120,7 +120,14 @@ class Grants:
         Args:
             underlying: The server's own tools that it works through: one that is denied by name closes it too.
         """
+        return self._gives(self.access(thread), server, tool, underlying)
+
+    def now(self, thread: str) -> Callable[[str, str, Iterable[str]], bool]:
+        """As `gives`, as of this moment for many questions at once: to be asked anew after anything was waited for."""
         access = self.access(thread)
+        return lambda server, tool, underlying: self._gives(access, server, tool, underlying)
+
+    def _gives(self, access: Access | Refused, server: str, tool: str, underlying: Iterable[str]) -> bool:
         if not isinstance(access, Access) or server not in self._offered:
             return False
         rule = access.rule(server)

@@ -169,6 +169,8 @@ class _Entry:
         value = table["target"]
         if not isinstance(value, str | list):
             raise ConfigError(f"{where}target is a string or a list of arguments, not {kind_of(value)}")
+        if isinstance(value, str) and looks_secret("", value):
+            raise ConfigError(f"{where}target is a secret, and no server", hint="keys belong into env or headers")
         try:
             found = self.located(parse_target(cast("str | list[Any]", value)))
             return self.with_settings(found, table)
@@ -286,8 +288,9 @@ class _Ours:
             raise self._wrong("profiles", "a list of profiles' names")
         for name in found:
             if not isinstance(name, str) or _PROFILE.fullmatch(name) is None:
+                shown = "a secret" if isinstance(name, str) and looks_secret("", name) else repr(name)
                 raise ConfigError(
-                    f"{self._where}{name!r} is no profile's name", hint='as in profile = "calendar", or "calendar@^1"'
+                    f"{self._where}{shown} is no profile's name", hint='as in profile = "calendar", or "calendar@^1"'
                 )
         return tuple(dict.fromkeys(cast("list[str]", found)))
 

@@ -65,7 +65,7 @@ class UpstreamState:
         kind: `stopped` is normal: nobody needs it.
         reason: Of `failed`: what is wrong, masked.
         retry_at: Of `failed`: when it may be tried again.
-        running: How many links to it are up.
+        running: How many links to it are up; what bridges lead to them isn't counted.
     """
 
     kind: Literal["stopped", "starting", "up", "failed", "disabled"]
@@ -108,6 +108,15 @@ class _Slot:
     shelf: Shelf | None = None
     log_level: str | None = None
     last: Catalog | None = field(default=None, repr=False)
+
+    @property
+    def up(self) -> bool:
+        return self.pooled is not None and self.pooled.lost is None
+
+    @property
+    def bridge(self) -> bool:
+        """Whether it leads to another link, and to no server by itself."""
+        return self.id.era.startswith("bridged")
 
 
 class Upstream:
@@ -199,10 +208,10 @@ class Upstream:
     @property
     def state(self) -> UpstreamState:
         """How it stands now."""
-        running = sum(1 for slot in self._slots.values() if slot.pooled is not None and slot.pooled.lost is None)
+        running = sum(slot.up and not slot.bridge for slot in self._slots.values())
         if self.config.disabled or self._gone is not None:
             return UpstreamState("disabled", self._gone)
-        if running:
+        if any(slot.up for slot in self._slots.values()):
             return UpstreamState("up", running=running)
         if self._wanted:
             return UpstreamState("starting")
@@ -249,6 +258,12 @@ class Upstream:
                 await self.link(era, _NOBODY)
                 await self.release(_NOBODY)
         return memory.hellos.get(era) if era in memory.speaks else None
+
+    async def remembered(self, era: Era) -> Hello | None:
+        """What it said of itself when it was last up, in this era if it can be; starts nothing."""
+        memory = self._starter.memory
+        await memory.load()
+        return memory.hellos.get(era) or next(iter(memory.hellos.values()), None)
 
     async def catalog(self, link: Link) -> Catalog:
         """All that it offers on a link of its own making, every page of each list; see `Shelf` for when it is read.
@@ -505,7 +520,7 @@ class Upstream:
         return pooled
 
     def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
-        if by_itself and not self.remote and not slot.id.era.startswith("bridged"):
+        if by_itself and not self.remote and not slot.bridge:
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
         if slot.watch is not None:
@@ -553,7 +568,7 @@ class Upstream:
         if slot.watch is not None:
             slot.watch.end()
             slot.watch = None
-        if slot.pooled is not None and not slot.id.era.startswith("bridged"):
+        if slot.pooled is not None and not slot.bridge:
             config = self.config
             slot.watch = Watch(
                 slot.pooled,

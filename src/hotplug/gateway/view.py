@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from hotplug.declare import CARDS, NOETIC
 from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
 from hotplug.gateway.config import SearchConfig
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.instances import Allowed, Instances
-from hotplug.gateway.link import Era, Link, LinkLost
+from hotplug.gateway.link import Era, Hello, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps
 from hotplug.gateway.references import unusable_schemas
 from hotplug.gateway.sessions import Session
@@ -30,10 +31,12 @@ _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
 _ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
 _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
-_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+_AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
+_EDITIONS: Final = 16
+"""Catalogs of one server whose pins are remembered: threads with children of their own may see several at once."""
 _logger = logging.getLogger(__name__)
 
 
@@ -81,6 +84,10 @@ class Known:
     piped: bool = False
 
 
+_Key = tuple[str, str, Era, Session | None]
+"""A server, and whose link to it is meant."""
+
+
 class Upstreams(Protocol):
     """Opens links and reads catalogs; the gateway's pool does."""
 
@@ -105,6 +112,10 @@ class Upstreams(Protocol):
         ...
 
     async def catalog(self, server: str, link: Link) -> Catalog: ...
+
+    async def remembered(self, server: str, era: Era) -> Hello | None:
+        """What a server said of itself when it was last up; None where it never was, or has no link."""
+        ...
 
     async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
         """What it speaks of profiles, looked at anew where that may have changed."""
@@ -132,10 +143,11 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._seen: dict[str, dict[int, Mapping[str, str]]] = {}
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
+        self._late: dict[_Key, asyncio.Task[Known]] = {}
 
     def servers(self, caller: Caller) -> list[str]:
         """The servers of which the caller gets something, in the order of the file."""
@@ -167,8 +179,9 @@ class View:
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        seen = self._seen.get(server)
-        if seen is None or seen[0] is not catalog:
+        editions = self._seen.setdefault(server, {})
+        closed = editions.get(catalog.version)
+        if closed is None:
             closed = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
@@ -176,61 +189,91 @@ class View:
                     closed[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            seen = self._seen[server] = (catalog, closed)
-        return seen[1]
+            if len(editions) >= _EDITIONS:
+                editions.clear()
+            editions[catalog.version] = closed
+        return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""
         self._seen.clear()
 
-    async def all_known(self, caller: Caller) -> list[Known]:
-        """Those of the caller's servers that answer in time; a bad one never delays the others for longer."""
+    async def all_known(self, caller: Caller, *, wait: float | None = None) -> list[Known]:
+        """Those of the caller's servers that answer in time; a bad one never delays the others for longer.
+
+        What isn't there in time goes on coming, and is announced to the thread when it has.
+
+        Args:
+            wait: Seconds; default: 10, and for the only server as long as its start may take.
+        """
         servers = self.servers(caller)
-        if len(servers) == 1:
+        if len(servers) == 1 and wait is None:
             try:
                 return [await self.known(servers[0], caller)]
             except Unavailable as error:
                 _logger.warning("%s", error)
                 return []
-        tasks = [asyncio.create_task(self.known(server, caller)) for server in servers]
+        limit = _WAIT if wait is None else wait
+        keys: list[_Key] = [(server, caller.thread, caller.era, caller.session) for server in servers]
+        tasks = [self._late.get(key) or asyncio.create_task(self.known(key[0], caller)) for key in keys]
         try:
             if tasks:
-                await asyncio.wait(tasks, timeout=_WAIT)
-        finally:
-            for task in tasks:
-                if not task.done():
+                await asyncio.wait(tasks, timeout=limit)
+        except asyncio.CancelledError:
+            for key, task in zip(keys, tasks, strict=True):
+                if self._late.get(key) is not task:
                     task.cancel()
+            raise
         found: list[Known] = []
-        for server, task in zip(servers, tasks, strict=True):
-            if not task.done() or task.cancelled():
-                _logger.warning("%s is left out of a list: it wasn't ready within %g s", server, _WAIT)
+        for key, task in zip(keys, tasks, strict=True):
+            if not task.done():
+                _logger.warning("%s is left out of a list for now: it wasn't ready within %g s", key[0], limit)
+                self._expect(key, task)
+            elif task.cancelled():
+                continue
             elif (error := task.exception()) is None:
                 found.append(task.result())
-            elif isinstance(error, HotplugError):
+            elif isinstance(error, (HotplugError, LinkLost)):
                 _logger.warning("%s", error)
             else:
                 raise error
         return found
 
+    def _expect(self, key: _Key, task: asyncio.Task[Known]) -> None:
+        """Tell the thread once a server that was late is there."""
+        if key in self._late:
+            return
+
+        def arrived(task: asyncio.Task[Known]) -> None:
+            self._late.pop(key, None)
+            if not task.cancelled() and task.exception() is None:
+                self.announce(thread=key[1])
+
+        self._late[key] = task
+        task.add_done_callback(arrived)
+
+    async def aclose(self) -> None:
+        """Wait for nothing any more."""
+        late = tuple(self._late.values())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
     # Tools
 
     def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
         """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
-        return (
-            tool in known.catalog.tools.by_name
-            and tool not in known.closed
-            and (known.speaker is None or tool not in known.speaker.hidden)
-            and self.grants.gives(caller.thread, known.server, tool)
-        )
+        return _is_open(known, tool) and self.grants.gives(caller.thread, known.server, tool)
 
     def allowed(self, caller: Caller) -> Allowed:
-        """Says of a part or an event of a server whether the caller may use it."""
+        """Says of a part or an event of a server whether the caller may use it, as of this moment."""
+        gives = self.grants.now(caller.thread)
         speakers = {one.server: one for one in self.upstreams.instances.speakers}
 
         def may(server: str, part: str) -> bool:
             offer = speakers[server].offers.get(part) if server in speakers else None
             underlying = offer.underlying if offer is not None else ()
-            return self.grants.gives(caller.thread, server, part, underlying=underlying)
+            return gives(server, part, underlying)
 
         return may
 
@@ -258,6 +301,7 @@ class View:
         return search or OURS[0], call or OURS[1]
 
     def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        gives = self.grants.now(caller.thread)
         found: list[Shown] = []
         for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
             exposed = self.book.exposed("", "tools", merged.part)
@@ -268,7 +312,7 @@ class View:
         for one in known:
             for item in one.catalog.tools.items:
                 exposed = self.book.exposed(one.server, "tools", item.name)
-                if exposed is not None and self.may_call(one, caller, item.name):
+                if exposed is not None and _is_open(one, item.name) and gives(one.server, item.name, ()):
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
                     found.append(Shown(exposed, one.server, raw))
         return found
@@ -343,3 +387,12 @@ class View:
             if thread is None or whose == thread:
                 for kind in kinds:
                     told(f"notifications/{kind}/list_changed")
+
+
+def _is_open(known: Known, tool: str) -> bool:
+    """Whether a server's own tool is there, open, and no profile's."""
+    return (
+        tool in known.catalog.tools.by_name
+        and tool not in known.closed
+        and (known.speaker is None or tool not in known.speaker.hidden)
+    )

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, cast
 
 from hotplug.errors import StoreError
 from hotplug.gateway.eras import (
+    CAPABILITIES_META,
     MODERN_VERSIONS,
     check_modern,
     duplicated_header,
@@ -25,10 +26,10 @@ from hotplug.gateway.eras import (
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.stream import PING, SSE_HEADERS, event
 from hotplug.gateway.link import Answer, Frame, LinkLost
-from hotplug.gateway.message import INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, Sessions
+from hotplug.gateway.sessions import Session, Sessions, declared_extensions
 from hotplug.gateway.threads_api import unauthorized
 from hotplug.gateway.tokens import bearer_of
 from hotplug.gateway.view import Caller
@@ -124,6 +125,10 @@ class HttpFront:
             _logger.error("the store can't be read: %s", error)
             body = b'{"error":"unavailable","message":"the gateway can\'t read its store now"}'
             await _respond(send, 503, body, _JSON)
+        except Exception as error:
+            # Its text may repeat anything; where an answer has begun, its end tells that something is missing.
+            _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
+            await _respond(send, 500, Message.error_of(None, INTERNAL_ERROR, "Internal error").encode(), _JSON)
 
     def _thread(self, path: str, headers: MutableMapping[str, str]) -> str:
         parts = path.split("/")
@@ -180,7 +185,8 @@ class HttpFront:
         rejected = check_modern(message, request.headers)
         if rejected is not None:
             raise _answered(rejected.answer(message.id))
-        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers)
+        extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
+        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers, extensions=extensions)
         async with _cancelled_with(request) as watch, self._router.handle(caller, message) as answer:
             await self._write(request, answer, legacy=None)
             watch.done()
@@ -193,7 +199,7 @@ class HttpFront:
             raise _answered(Message.error_of(None, INVALID_REQUEST, "Bad Request: Missing session ID"), 400)
         session = self._sessions.get(id_, thread)
         if session is None:
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
+            raise _session_gone()
         return session
 
     async def _legacy_post(self, thread: str, request: _Request) -> None:
@@ -247,8 +253,11 @@ class HttpFront:
                 await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
                 if kept.done():
                     await self._stream(request, kept.result().read(), session)
-                else:
+                elif not task.cancelled():
                     await task
+                elif not request.begun:
+                    # It ended with the session, and nobody else cancels it.
+                    raise _session_gone()
                 watch.done()
         finally:
             if not kept.done():
@@ -300,7 +309,7 @@ class HttpFront:
         server, _, event_id = last.partition("~")
         link = session.links().get(server)
         if link is None or not self._router.view.grants.gives_server(session.thread, server):
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
+            raise _session_gone()
         try:
             async with link.resume(event_id) as answer:
                 if answer.frames is None:
@@ -312,7 +321,7 @@ class HttpFront:
 
                 await self._stream(request, mapped(answer.frames), session)
         except LinkLost:
-            raise _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404) from None
+            raise _session_gone() from None
 
     # Answers
 
@@ -413,7 +422,14 @@ class _Request:
         self.headers = headers
         self.raw = raw
         self.receive = receive
-        self.send = send
+        self.begun = False
+        """Whether an answer has begun."""
+        self._send = send
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Send a part of the answer."""
+        self.begun = True
+        await self._send(message)
 
     def accepts(self) -> tuple[bool, bool]:
         """Whether JSON, and whether a stream of events may be answered."""
@@ -492,6 +508,10 @@ async def _cancelled_with(request: _Request) -> AsyncGenerator[_Watch]:
 def _answered(message: Message, status: int | None = None) -> _Done:
     """An answer of ours as JSON, with the status that goes with its error."""
     return _Done(status or http_status(message.error_code), message.encode(), _JSON)
+
+
+def _session_gone() -> _Done:
+    return _answered(Message.error_of(None, INVALID_REQUEST, "Session not found"), 404)
 
 
 async def _respond(send: Send, status: int, body: bytes = b"", *headers: tuple[bytes, bytes]) -> None:
