@@ -107,7 +107,7 @@ class Gateway:
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
         self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self.pool.mask)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
