@@ -24,7 +24,7 @@ from hotplug.errors import ConfigError
 if TYPE_CHECKING:
     from hotplug.gateway.config import GatewayConfig
 
-app = group("The gateway's servers: list, add, remove, test.")
+app = group("The gateway's servers: list, add, remove, test, log in.")
 
 
 class Share(StrEnum):
@@ -162,7 +162,7 @@ def add(
     for notice in notices:
         out.note(f"warning: {notice}")
     body = {"name": name, "file": str(path), "target": read.target.describe(), "warnings": list(map(str, notices))}
-    text = f"{name} is added to {path}\nnext: hotplug server test {name}"
+    text = f"{name} is added to {path}\nnext: hotplug server {'login' if oauth else 'test'} {name}"
     out.answer("hotplug.server-add/1", body, lambda: text)
     return Exit.YES
 
