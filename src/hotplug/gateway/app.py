@@ -109,7 +109,7 @@ class Gateway:
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
         self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self._masked)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self.pool.mask)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
@@ -118,12 +118,6 @@ class Gateway:
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
         for name, upstream in self.pool.upstreams.items():
             self._stack.callback(upstream.on_change(lambda server=name: self.view.announce(server=server)))
-
-    def _masked(self, text: str) -> str:
-        """A text without the secrets that servers were started with."""
-        for upstream in self.pool.upstreams.values():
-            text = upstream.mask(text)
-        return text
 
     # Sessions
 
