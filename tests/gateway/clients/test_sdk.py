@@ -27,9 +27,11 @@ async def connected(road: Road, mode: str = "auto", **options: Any) -> AsyncGene
         async with Client(stdio_client(parameters), mode=mode, **options) as client:
             yield client
         return
-    async with httpx2.AsyncClient(headers=road.headers, timeout=60) as http:
-        async with Client(streamable_http_client(road.url, http_client=http), mode=mode, **options) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(headers=road.headers, timeout=60) as http,
+        Client(streamable_http_client(road.url, http_client=http), mode=mode, **options) as client,
+    ):
+        yield client
 
 
 @pytest.mark.parametrize("mode", MODES)
