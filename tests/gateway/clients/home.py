@@ -175,7 +175,7 @@ def text_of(content: Sequence[Any]) -> str:
 def child(name: str, folder: Path, script: str = "plain", *more: str) -> str:
     """The entry of a raw server; what it does is written to `NAME.record` in the folder."""
     arguments = [str(CHILDREN / f"{script}.py"), str(folder / f"{name}.record"), *more]
-    return f"\n[servers.{name}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(arguments)}\n"
+    return f"\n[servers.{json.dumps(name)}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(arguments)}\n"
 
 
 def running(folder: Path) -> list[int]:
