@@ -36,6 +36,7 @@ from hotplug.gateway.states import StateSeal
 from hotplug.gateway.threads import Threads
 from hotplug.gateway.threads_api import ThreadsApi
 from hotplug.gateway.toolset import OURS
+from hotplug.gateway.upstream import LinkKey
 from hotplug.gateway.upstreams import Servers, is_native
 from hotplug.gateway.view import View
 from hotplug.store import SettingsFile, Store, default_settings_path, default_store, open_store
@@ -156,12 +157,17 @@ class Gateway:
         for session in self.sessions.all():
             if not self.threads.is_open(session.thread):
                 await self.sessions.end(session)
+        upstreams = self.pool.upstreams.values()
+        held = frozenset[str]().union(*(upstream.threads() for upstream in upstreams))
+        await asyncio.gather(*(self.pool.release(LinkKey(one)) for one in held if not self.threads.is_open(one)))
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             with contextlib.suppress(Exception):
                 await self.sessions.sweep()
+                # Once more for what a request began that was under way when its thread was closed.
+                await self._end_closed_threads()
 
     # Fronts
 

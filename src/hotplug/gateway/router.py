@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import ConnectionFailed, InvalidArgument
+from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
@@ -328,6 +328,9 @@ class Router:
             raise _unknown_tool(exposed)
         known = await self.view.known(server, caller)
         if not self.view.may_call(known, caller, own):
+            listing = known.catalog.tools
+            if listing.problem is not None and own not in listing.by_name and self._gives(caller, server, own):
+                raise Unavailable(f"{server} can't tell now which tools it has")
             raise _unknown_tool(exposed)
         noting.member = own
         noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
@@ -337,6 +340,9 @@ class Router:
             # One principal to its servers: the keys of two threads must not meet there.
             moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
         return Route(known, _link(known), moved, f"tools/call {own}")
+
+    def _gives(self, caller: Caller, server: str, tool: str) -> bool:
+        return self.view.grants.gives(caller.thread, server, tool)
 
     def _derived(self, caller: Caller, key: Raw) -> str:
         return self._seal.derived(caller.thread, bytes(key))

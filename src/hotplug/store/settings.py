@@ -98,7 +98,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was read last; `kept` if there is nothing more to keep of it, `settled` if no later write can look the same."""
+    """What was read last; `kept` if nothing more of it is to be kept, `settled` if no later write can look the same."""
 
     identity: tuple[int, ...]
     data: bytes
