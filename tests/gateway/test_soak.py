@@ -402,8 +402,15 @@ def _check_added(machine: Machine, soak: Soak) -> None:
 
 
 async def _check_sessions(machine: Machine, http: aiohttp.ClientSession) -> None:
-    async with http.get(f"http://127.0.0.1:{machine.port}/sessions") as response:
-        assert await response.json() == 0
+    """At the HTTP server no session is left either."""
+    assert await until(machine.listens, 60)
+    left = None
+    deadline = time.monotonic() + 20
+    while left != 0 and time.monotonic() < deadline:
+        async with http.get(f"http://127.0.0.1:{machine.port}/sessions") as response:
+            left = await response.json()
+        await asyncio.sleep(0.2)
+    assert left == 0, f"{left} sessions"
 
 
 def _check_memory(machine: Machine) -> None:
