@@ -324,7 +324,8 @@ class Router:
     async def _raw_call(
         self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
     ) -> Route:
-        if not self.view.grants.gives_server(caller.thread, server):
+        if not self._gives(caller, server, own):
+            # Before anything can go wrong with the server: that would tell that there is such a tool.
             raise _unknown_tool(exposed)
         known = await self.view.known(server, caller)
         if not self.view.may_call(known, caller, own):
