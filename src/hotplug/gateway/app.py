@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import Item
@@ -196,6 +197,9 @@ class Gateway:
             server_header=False,
         )
         server = uvicorn.Server(config)
+        # It would raise the signal again when it has ended by it, as if that were a failure.
+        server.capture_signals = contextlib.nullcontext
+        unhook = _on_signals(server)
         serving = asyncio.create_task(server.serve())
         try:
             while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn raises no event
@@ -209,12 +213,35 @@ class Gateway:
             server.should_exit = True
             with contextlib.suppress(asyncio.CancelledError):
                 await serving
+            unhook()
 
     async def serve_stdio(self, thread: str, open_thread: Callable[[], bool]) -> None:
         """Serve one client on this process's standard streams, until it closes them."""
         lines = await StandardStreams.open()
         front = StdioFront(self.router, thread, self.new_session, open_thread, lines)
         await front.serve()
+
+
+class _Stops(Protocol):
+    should_exit: bool
+    force_exit: bool
+
+
+def _on_signals(server: _Stops) -> Callable[[], None]:
+    """Stop serving at a signal, at a second one without waiting for anybody; gives what ends that."""
+
+    def stop() -> None:
+        server.force_exit = server.should_exit
+        server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    hooked: list[signal.Signals] = []
+    for one in (signal.SIGINT, signal.SIGTERM):
+        # Not everywhere, and in the main thread alone.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(one, stop)
+            hooked.append(one)
+    return lambda: [loop.remove_signal_handler(one) for one in hooked].clear()
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
