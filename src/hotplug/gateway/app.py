@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -28,6 +28,7 @@ from hotplug.gateway.link import Frame
 from hotplug.gateway.message import Message
 from hotplug.gateway.names import PROFILE_PARTS
 from hotplug.gateway.names_store import Names
+from hotplug.gateway.oauth import OAuthCredentials
 from hotplug.gateway.pins import Pins
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.records import Records
@@ -97,7 +98,7 @@ class Gateway:
             if not server.disabled:
                 self.grants.offers(name, ())
         piped = {name: one for name, one in config.servers.items() if not is_native(one)}
-        self.pool = Pool(piped, secrets=config.secrets, store=store)
+        self.pool = Pool(piped, secrets=config.secrets, store=store, credentials=OAuthCredentials(config.secrets))
         await self._stack.enter_async_context(self.pool)
         self.servers = Servers(config.servers, self.pool, store)
         self._stack.push_async_callback(self.servers.aclose)
@@ -106,8 +107,9 @@ class Gateway:
         await self.book.learn_ours(OURS)
         self.pins = Pins(store)
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
+        self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self._masked)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
@@ -116,6 +118,12 @@ class Gateway:
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
         for upstream in self.pool.upstreams.values():
             self._stack.callback(upstream.on_change(self.view.announce))
+
+    def _masked(self, text: str) -> str:
+        """A text without the secrets that servers were started with."""
+        for upstream in self.pool.upstreams.values():
+            text = upstream.mask(text)
+        return text
 
     # Sessions
 
@@ -196,9 +204,14 @@ class Gateway:
             timeout_graceful_shutdown=5,
             server_header=False,
         )
-        server = uvicorn.Server(config)
-        # It would raise the signal again when it has ended by it, as if that were a failure.
-        server.capture_signals = contextlib.nullcontext
+
+        class Server(uvicorn.Server):
+            @contextlib.contextmanager
+            def capture_signals(self) -> Generator[None]:
+                # It would raise a signal again once it has ended by it, as if that were a failure.
+                yield
+
+        server = Server(config)
         unhook = _on_signals(server)
         serving = asyncio.create_task(server.serve())
         try:

@@ -14,6 +14,7 @@ from hotplug.access import Profile as AccessProfile
 __all__ = ["Grants", "HasLineage", "ReadsSettings"]
 
 _KEPT: Final = 20_000
+_NAMES: Final = 100_000
 
 
 class ReadsSettings(Protocol):
@@ -60,14 +61,21 @@ class Grants:
         """Changes when anything may be decided differently."""
 
     def offers(self, server: str, tools: Iterable[str] | None) -> bool:
-        """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new."""
-        found = None if tools is None else frozenset(tools)
-        if found == self._offered.get(server):
-            return False
-        if found is None:
-            self._offered.pop(server, None)
+        """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new.
+
+        What it offered before stays known: threads that have a child each may be offered different things, and what is
+        there for whom isn't decided here.
+        """
+        if tools is None:
+            if self._offered.pop(server, None) is None:
+                return False
         else:
-            self._offered[server] = found
+            known = self._offered.get(server)
+            found = frozenset(tools)
+            if known is not None and found <= known:
+                return False
+            joined = found | (known or frozenset())
+            self._offered[server] = joined if len(joined) <= _NAMES else found
         self._host = Host(servers={name: sorted(known) for name, known in self._offered.items()})
         return True
 

@@ -30,6 +30,7 @@ def joined_hello(
     protocol: str,
     extensions: Mapping[str, Any],
     own_tools: bool,
+    late: bool = False,
 ) -> Object:
     """The result of `initialize` or `server/discover`.
 
@@ -39,9 +40,10 @@ def joined_hello(
         protocol: The revision spoken with a client of the handshake era.
         extensions: What the gateway itself declares.
         own_tools: Whether tools are offered that are no server's.
+        late: Something that was never seen before is still starting: it may have anything that can be listed.
     """
     result: Object = dict(hellos[0][1].result) if alone and hellos else {}
-    capabilities = _capabilities([hello for _, hello in hellos], own_tools=own_tools)
+    capabilities = _capabilities([hello for _, hello in hellos], own_tools=own_tools, late=late)
     if extensions:
         keys = ("extensions", "experimental") if era == "legacy" else ("extensions",)
         for key in keys:
@@ -71,7 +73,7 @@ def _ourselves() -> dict[str, str]:
     return {"name": OUR_NAME, "title": "Hotplug", "version": own_version()}
 
 
-def _capabilities(hellos: Sequence[Hello], *, own_tools: bool) -> dict[str, Any]:
+def _capabilities(hellos: Sequence[Hello], *, own_tools: bool, late: bool) -> dict[str, Any]:
     joined: dict[str, Any] = {}
     for hello in hellos:
         raw = hello.result.get("capabilities")
@@ -80,6 +82,8 @@ def _capabilities(hellos: Sequence[Hello], *, own_tools: bool) -> dict[str, Any]
             _merge(joined, cast("dict[str, Any]", held))
     if own_tools or not joined:
         joined.setdefault("tools", {})
+    for kind in _LISTS if late else ():
+        joined.setdefault(kind, {})
     for kind in _LISTS:
         if isinstance(joined.get(kind), dict):
             # The owner's settings can change any list, whether its server ever changes it or not.

@@ -19,7 +19,7 @@ from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
-from hotplug.gateway.link import Answer, Frame, Hello, Link, LinkLost, Outgoing
+from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.names import Holder
@@ -39,6 +39,8 @@ __all__ = ["Router"]
 _RESOURCE_NOT_FOUND: Final = -32002
 _STRIPPED: Final = (AUTHORIZED_META,)
 """What only the gateway may say in a request's `_meta`."""
+_HELLO_WAIT: Final = 3.0
+"""Seconds that a hello waits for servers: some clients give up after five, and probe anew after ten."""
 _LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) in KINDS.items()}
 _LEGACY_ONLY: Final = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
@@ -206,23 +208,32 @@ class Router:
 
     async def hello(self, caller: Caller) -> Object:
         """What the gateway says of itself to this caller."""
-        known = await self.view.all_known(caller)
-        hellos: list[tuple[str, Hello]] = [(one.server, one.link.hello) for one in known if one.link is not None]
+        servers = self.view.servers(caller)
+        said = {server: await self.view.upstreams.remembered(server, caller.era) for server in servers}
+        # The only one, never seen before, has all the time that it would have at the client itself.
+        only = len(servers) == 1 and said[servers[0]] is None
+        known = await self.view.all_known(caller, wait=None if only else _HELLO_WAIT)
+        said |= {one.server: one.link.hello if one.link is not None else None for one in known}
+        hellos = [(server, hello) for server, hello in said.items() if hello is not None]
         asked = caller.session.initialize.get("protocolVersion") if caller.session is not None else None
         protocol = negotiated(loads(asked) if asked is not None else None)
         if caller.session is not None:
             caller.session.protocol = protocol
+        speaking = any(one.speaker is not None for one in known)
         return joined_hello(
             caller.era,
             hellos,
-            alone=len(hellos) == 1 and len(self.view.servers(caller)) == 1 and known[0].speaker is None,
+            alone=len(hellos) == len(servers) == 1 and not speaking,
             protocol=protocol,
             extensions=self._extensions(caller),
-            own_tools=any(one.speaker is not None for one in known),
+            own_tools=speaking,
+            late=len(hellos) + len([one for one in known if one.link is None]) < len(servers),
         )
 
     def _extensions(self, caller: Caller) -> Mapping[str, Any]:
-        """What the gateway declares of profiles to this caller."""
+        """What the gateway declares of profiles: to clients that know them, since the others get no `connection.*`."""
+        if not caller.aware:
+            return {}
         declaration = self.view.upstreams.instances.declaration(self.view.allowed(caller))
         return declaration.to_extensions() if declaration.cards else {}
 
@@ -230,7 +241,8 @@ class Router:
         if message.params.get("cursor") is not None:
             raise Refusal(INVALID_PARAMS, "no list here has a second page: leave the cursor out")
         known = await self.view.all_known(caller)
-        if known and not any(one.catalog.of(kind).offered for one in known) and kind != "tools":
+        alone = len(known) == len(self.view.servers(caller)) == 1
+        if alone and not known[0].catalog.of(kind).offered and kind != "tools":
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         items = self.view.toolset(known, caller).listed if kind == "tools" else self.view.others(kind, known)
         return self.view.list_of(kind, known, caller, items)

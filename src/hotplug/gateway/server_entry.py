@@ -23,7 +23,8 @@ from hotplug.connect import (
 from hotplug.connect.secrets import Held, held
 from hotplug.connect.target import entry_target
 from hotplug.errors import ConfigError
-from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.config import OAuthSettings, ServerConfig
+from hotplug.gateway.oauth_entry import read_oauth
 from hotplug.gateway.plain import argv_holds_secret, looks_secret, url_holds_secret
 
 __all__ = [
@@ -47,6 +48,7 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _PROFILE: Final = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*(?:@[^\s@]+)?")
 _LONGEST: Final = 7 * 24 * 3600.0
 
+_REMOTE: Final = (HttpTarget, NamedTarget)
 _LAUNCH: Final = ("target", "command", "args", "env", "cwd", "url", "serverUrl", "headers", "type", "transport")
 _OURS: Final = (
     "profile",
@@ -135,6 +137,9 @@ class _Entry:
         ours = _Ours(table, where)
         target = self.target(name, table, where)
         self.plain_secrets(name, target)
+        oauth = read_oauth(table.get("oauth"), where)
+        if oauth is not None and not isinstance(target.launch if isinstance(target, EntryTarget) else target, _REMOTE):
+            self.notice(f"servers.{name}.oauth", "means nothing to a server without a URL", "leave it out")
         return ServerConfig(
             name=name,
             target=target,
@@ -145,7 +150,8 @@ class _Entry:
             start_timeout=ours.seconds("start_timeout", 30.0) or 30.0,
             call_timeout=ours.seconds("call_timeout", None),
             idle=ours.seconds("idle", 600.0),
-            oauth=ours.switch("oauth"),
+            oauth=oauth is not None,
+            oauth_settings=oauth or OAuthSettings(),
             disabled=ours.switch("disabled") or not ours.switch("enabled", default=True),
             file=self.path,
         )

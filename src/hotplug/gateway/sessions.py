@@ -11,13 +11,13 @@ import secrets
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps, loads
 from hotplug.gateway.replay import Replay
 
-__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Session", "Sessions"]
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Session", "Sessions", "declared_extensions"]
 
 SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
@@ -46,7 +46,7 @@ class Session:
         self.used = time.monotonic()
         self.active = 0
         """Requests and streams that are open now."""
-        self.extensions: frozenset[str] = _extensions(initialize)
+        self.extensions = declared_extensions(initialize.get("capabilities"))
         self.replay = Replay()
         self._open_link = open_link
         self._links: dict[str, Link] = {}
@@ -255,14 +255,17 @@ class Sessions:
         await asyncio.gather(*(self.end(session) for session in self.all()))
 
 
-def _extensions(initialize: Object) -> frozenset[str]:
-    raw = initialize.get("capabilities")
-    capabilities = loads(raw) if raw is not None else None
-    if not isinstance(capabilities, dict):
+def declared_extensions(capabilities: Raw | None) -> frozenset[str]:
+    """The ids of the extensions in a client's capabilities, as they came."""
+    text = bytes(capabilities) if capabilities is not None else b""
+    if b'"extensions"' not in text and b'"experimental"' not in text:
+        return frozenset()
+    held = loads(text)
+    if not isinstance(held, dict):
         return frozenset()
     found: set[str] = set()
     for key in ("extensions", "experimental"):
-        named = capabilities.get(key)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        named = cast("dict[str, Any]", held).get(key)
         if isinstance(named, dict):
-            found.update(str(name) for name in named)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            found.update(cast("dict[str, Any]", named))
     return frozenset(found)

@@ -259,6 +259,12 @@ class Upstream:
                 await self.release(_NOBODY)
         return memory.hellos.get(era) if era in memory.speaks else None
 
+    async def remembered(self, era: Era) -> Hello | None:
+        """What it said of itself when it was last up, in this era if it can be; starts nothing."""
+        memory = self._starter.memory
+        await memory.load()
+        return memory.hellos.get(era) or next(iter(memory.hellos.values()), None)
+
     async def catalog(self, link: Link) -> Catalog:
         """All that it offers on a link of its own making, every page of each list; see `Shelf` for when it is read.
 
@@ -330,7 +336,12 @@ class Upstream:
     async def reconfigure(self, config: ServerConfig) -> None:
         """Go on by another entry: where another server has to run for it, what runs is ended at once."""
         shared, before, self.config = self.shared, self.config, config
-        same = (before.target, before.oauth, shared) == (config.target, config.oauth, self.shared)
+        same = (before.target, before.oauth, before.oauth_settings, shared) == (
+            config.target,
+            config.oauth,
+            config.oauth_settings,
+            self.shared,
+        )
         if not same or config.disabled:
             await self._end_all("its entry was changed")
             self._starter.forget()

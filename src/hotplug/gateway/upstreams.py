@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from hotplug.connect import NativeTarget, ObjectTarget, PythonTarget
@@ -12,7 +12,7 @@ from hotplug.errors import Unavailable
 from hotplug.gateway.catalog import Catalog
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.instances import Instances
-from hotplug.gateway.link import Link
+from hotplug.gateway.link import Era, Hello, Link
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.raw_channel import LinkConversation
 from hotplug.gateway.sessions import Session
@@ -35,19 +35,24 @@ def is_native(config: ServerConfig) -> bool:
     return isinstance(target, NativeTarget) or (isinstance(target, PythonTarget) and target.object is not None)
 
 
-_Edition = tuple[bytes, int]
-_EDITIONS: Final = 16
+_Edition = tuple[bytes, int] | None
+"""What a server said of itself and what it lists, not which child said it; None in this process."""
+_EDITIONS: Final = 64
 
 
 @dataclass(slots=True)
 class _Spoken:
-    """What was found out of a server's profiles; `seen` are the editions in which it spoke none.
+    """What was found out of a server's profiles; `seen` are editions of the catalog in which it spoke none."""
 
-    An edition is what it says, not who says it: each thread may have a child of its own.
-    """
+    speaker: Speaker | None = None
+    seen: dict[_Edition, None] = field(default_factory=dict["_Edition", None])
 
-    speaker: Speaker | None
-    seen: frozenset[_Edition] = frozenset()
+
+@dataclass(slots=True)
+class _At:
+    """The caller's own link, for as long as what is behind it is looked at for the first time."""
+
+    link: Link | None
 
 
 class Servers:
@@ -122,6 +127,11 @@ class Servers:
         """What a server offers on a link."""
         return await self.upstream(server).catalog(link)
 
+    async def remembered(self, server: str, era: Era) -> Hello | None:
+        """What a server said of itself when it was last up; None where it never was, or runs in this process."""
+        upstream = self._pool.upstreams.get(server)
+        return await upstream.remembered(era) if upstream is not None else None
+
     async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
         """What it speaks of profiles, looked at anew where that may have changed."""
         config = self._configs.get(server)
@@ -137,12 +147,15 @@ class Servers:
             if edition in known.seen:
                 return None
         async with self._locks.setdefault(server, asyncio.Lock()):
-            known = self._spoken.get(server)
-            if known is None or (known.speaker is None and edition not in known.seen):
-                conversation = self._conversation(server) if link is not None else None
-                speaker = await speak(config, conversation=conversation, store=self._store)
-                seen = known.seen if known is not None and len(known.seen) < _EDITIONS else frozenset[_Edition]()
-                known = self._spoken[server] = _Spoken(speaker, seen | {edition} if edition is not None else seen)
+            known = self._spoken.setdefault(server, _Spoken())
+            if known.speaker is None and edition not in known.seen:
+                at = _At(link)
+                conversation = self._conversation(server, at) if link is not None else None
+                known.speaker = await speak(config, conversation=conversation, store=self._store)
+                at.link = None
+                if len(known.seen) >= _EDITIONS:
+                    known.seen.clear()
+                known.seen[edition] = None
                 self._joined()
         return known.speaker
 
@@ -150,8 +163,11 @@ class Servers:
         held = (self._spoken.get(name) for name in self._configs)
         self.instances.update(one.speaker for one in held if one is not None and one.speaker is not None)
 
-    def _conversation(self, server: str) -> LinkConversation:
+    def _conversation(self, server: str, at: _At) -> LinkConversation:
         async def reach(thread: str) -> Link:
+            if at.link is not None and at.link.lost is None:
+                # Most servers speak no profile: to see that, the link that is up will do.
+                return at.link
             # Asked for nobody in particular, it is whoever came last: a child of its own would be one too many.
             key = LinkKey(thread or self._threads[server], None)
             return await self.upstream(server).link("modern", key)
@@ -162,7 +178,11 @@ class Servers:
         def instance(link: Link) -> str:
             return self.upstream(server).instance_of(link)
 
-        return LinkConversation(server, reach, catalog, instance=instance)
+        def mask(text: str) -> str:
+            upstream = self._pool.upstreams.get(server)
+            return upstream.mask(text) if upstream is not None else text
+
+        return LinkConversation(server, reach, catalog, instance=instance, mask=mask)
 
     async def aclose(self) -> None:
         """Let go of what native servers hold."""

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from hotplug.declare import CARDS, NOETIC
 from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
 from hotplug.gateway.config import SearchConfig
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.instances import Allowed, Instances
-from hotplug.gateway.link import Era, Link, LinkLost
+from hotplug.gateway.link import Era, Hello, Link, LinkLost
 from hotplug.gateway.message import Message, Object, Raw, dumps
 from hotplug.gateway.references import unusable_schemas
 from hotplug.gateway.sessions import Session
@@ -30,7 +31,7 @@ _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
 _ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
 _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
-_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+_AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
@@ -83,6 +84,10 @@ class Known:
     piped: bool = False
 
 
+_Key = tuple[str, str, Era, Session | None]
+"""A server, and whose link to it is meant."""
+
+
 class Upstreams(Protocol):
     """Opens links and reads catalogs; the gateway's pool does."""
 
@@ -107,6 +112,10 @@ class Upstreams(Protocol):
         ...
 
     async def catalog(self, server: str, link: Link) -> Catalog: ...
+
+    async def remembered(self, server: str, era: Era) -> Hello | None:
+        """What a server said of itself when it was last up; None where it never was, or has no link."""
+        ...
 
     async def speaker(self, server: str, caller: Caller, link: Link | None, catalog: Catalog) -> Speaker | None:
         """What it speaks of profiles, looked at anew where that may have changed."""
@@ -138,6 +147,7 @@ class View:
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
+        self._late: dict[_Key, asyncio.Task[Known]] = {}
 
     def servers(self, caller: Caller) -> list[str]:
         """The servers of which the caller gets something, in the order of the file."""
@@ -188,34 +198,66 @@ class View:
         """Look at all definitions anew: an owner accepted some."""
         self._seen.clear()
 
-    async def all_known(self, caller: Caller) -> list[Known]:
-        """Those of the caller's servers that answer in time; a bad one never delays the others for longer."""
+    async def all_known(self, caller: Caller, *, wait: float | None = None) -> list[Known]:
+        """Those of the caller's servers that answer in time; a bad one never delays the others for longer.
+
+        What isn't there in time goes on coming, and is announced to the thread when it has.
+
+        Args:
+            wait: Seconds; default: 10, and for the only server as long as its start may take.
+        """
         servers = self.servers(caller)
-        if len(servers) == 1:
+        if len(servers) == 1 and wait is None:
             try:
                 return [await self.known(servers[0], caller)]
             except Unavailable as error:
                 _logger.warning("%s", error)
                 return []
-        tasks = [asyncio.create_task(self.known(server, caller)) for server in servers]
+        limit = _WAIT if wait is None else wait
+        keys: list[_Key] = [(server, caller.thread, caller.era, caller.session) for server in servers]
+        tasks = [self._late.get(key) or asyncio.create_task(self.known(key[0], caller)) for key in keys]
         try:
             if tasks:
-                await asyncio.wait(tasks, timeout=_WAIT)
-        finally:
-            for task in tasks:
-                if not task.done():
+                await asyncio.wait(tasks, timeout=limit)
+        except asyncio.CancelledError:
+            for key, task in zip(keys, tasks, strict=True):
+                if self._late.get(key) is not task:
                     task.cancel()
+            raise
         found: list[Known] = []
-        for server, task in zip(servers, tasks, strict=True):
-            if not task.done() or task.cancelled():
-                _logger.warning("%s is left out of a list: it wasn't ready within %g s", server, _WAIT)
+        for key, task in zip(keys, tasks, strict=True):
+            if not task.done():
+                _logger.warning("%s is left out of a list for now: it wasn't ready within %g s", key[0], limit)
+                self._expect(key, task)
+            elif task.cancelled():
+                continue
             elif (error := task.exception()) is None:
                 found.append(task.result())
-            elif isinstance(error, HotplugError):
+            elif isinstance(error, (HotplugError, LinkLost)):
                 _logger.warning("%s", error)
             else:
                 raise error
         return found
+
+    def _expect(self, key: _Key, task: asyncio.Task[Known]) -> None:
+        """Tell the thread once a server that was late is there."""
+        if key in self._late:
+            return
+
+        def arrived(task: asyncio.Task[Known]) -> None:
+            self._late.pop(key, None)
+            if not task.cancelled() and task.exception() is None:
+                self.announce(thread=key[1])
+
+        self._late[key] = task
+        task.add_done_callback(arrived)
+
+    async def aclose(self) -> None:
+        """Wait for nothing any more."""
+        late = tuple(self._late.values())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     # Tools
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol, cast
 
 from hotplug.errors import StoreError
 from hotplug.gateway.eras import (
+    CAPABILITIES_META,
     MODERN_VERSIONS,
     check_modern,
     duplicated_header,
@@ -25,10 +26,10 @@ from hotplug.gateway.eras import (
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.stream import PING, SSE_HEADERS, event
 from hotplug.gateway.link import Answer, Frame, LinkLost
-from hotplug.gateway.message import INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, Sessions
+from hotplug.gateway.sessions import Session, Sessions, declared_extensions
 from hotplug.gateway.threads_api import unauthorized
 from hotplug.gateway.tokens import bearer_of
 from hotplug.gateway.view import Caller
@@ -124,6 +125,10 @@ class HttpFront:
             _logger.error("the store can't be read: %s", error)
             body = b'{"error":"unavailable","message":"the gateway can\'t read its store now"}'
             await _respond(send, 503, body, _JSON)
+        except Exception as error:
+            # Its text may repeat anything; where an answer has begun, its end tells that something is missing.
+            _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
+            await _respond(send, 500, Message.error_of(None, INTERNAL_ERROR, "Internal error").encode(), _JSON)
 
     def _thread(self, path: str, headers: MutableMapping[str, str]) -> str:
         parts = path.split("/")
@@ -180,7 +185,8 @@ class HttpFront:
         rejected = check_modern(message, request.headers)
         if rejected is not None:
             raise _answered(rejected.answer(message.id))
-        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers)
+        extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
+        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers, extensions=extensions)
         async with _cancelled_with(request) as watch, self._router.handle(caller, message) as answer:
             await self._write(request, answer, legacy=None)
             watch.done()

@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from hotplug.gateway.eras import VERSION_META, check_modern
+from hotplug.gateway.eras import CAPABILITIES_META, VERSION_META, check_modern
 from hotplug.gateway.link import Answer, Frame
-from hotplug.gateway.message import INVALID_REQUEST, Message, NotAMessage
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, Message, NotAMessage
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session
+from hotplug.gateway.sessions import Session, declared_extensions
 from hotplug.gateway.view import Caller
 
 __all__ = ["LINE_LIMIT", "Lines", "StandardStreams", "StdioFront"]
@@ -100,14 +100,23 @@ class StdioFront:
         if not self._open_thread():
             await self._write(Message.error_of(id_, INVALID_REQUEST, "no thread is open here"))
             return
-        task = asyncio.create_task(self._answer(id_, message))
+        task = asyncio.create_task(self._answered(id_, message))
         self._running[id_] = task
         task.add_done_callback(lambda done: self._finished(id_, done))
 
     def _finished(self, id_: bytes, task: asyncio.Task[None]) -> None:
         self._running.pop(id_, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
+        if not task.cancelled():
+            task.exception()
+
+    async def _answered(self, id_: bytes, message: Message) -> None:
+        """Answer, whatever happens: a client that gets no answer waits for ever."""
+        try:
+            await self._answer(id_, message)
+        except Exception as error:
+            # Its text may repeat anything.
+            _logger.error("%s failed inside the gateway (%s)", message.method, type(error).__name__, exc_info=error)
+            await self._write(Message.error_of(id_, INTERNAL_ERROR, "Internal error"))
 
     async def _answer(self, id_: bytes, message: Message) -> None:
         if message.method == "initialize":
@@ -118,7 +127,8 @@ class StdioFront:
             if rejected is not None:
                 await self._write(rejected.answer(id_))
                 return
-            caller = Caller(self._thread, "modern", f"r{next(self._scopes)}")
+            extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
+            caller = Caller(self._thread, "modern", f"r{next(self._scopes)}", extensions=extensions)
         elif self._session is None:
             await self._write(Message.result_of(id_, {}))
             return

@@ -220,7 +220,10 @@ class Endpoint:
     async def _authorized(self, method: str, headers: Mapping[str, str], body: bytes | None) -> aiohttp.ClientResponse:
         all_headers = {**headers, **self._fixed}
         if self._headers is not None:
-            all_headers.update({name.lower(): value for name, value in (await self._headers()).items()})
+            for name, value in (await self._headers()).items():
+                all_headers[name.lower()] = value
+                if name.lower() == "authorization":
+                    self.masker.learn(value.partition(" ")[2] or value)
         url = self._url
         for _ in range(_REDIRECTS + 1):
             response = await self._send(method, url, all_headers, body)
