@@ -261,6 +261,8 @@ class Gateway:
             await asyncio.sleep(_SWEEP_SECONDS)
             with contextlib.suppress(Exception):
                 await self.sessions.sweep()
+                # Once more for what a request began that was under way when its thread was closed.
+                await self._end_closed_threads()
 
     # Fronts
 
