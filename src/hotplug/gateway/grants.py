@@ -41,7 +41,8 @@ class Grants:
     Args:
         settings: The owner's.
         threads: The lineage.
-        narrowing: What trusted files of a project give at most, each with where it stands.
+        narrowing: What trusted files of a project give at most, each with where it stands; the same object while
+            nothing changed.
     """
 
     def __init__(
@@ -100,7 +101,8 @@ class Grants:
     def _decide(self, thread: str) -> Access | Refused:
         settings = self._settings.read()
         # The settings object itself is kept, not its id: an id can be given to the next object.
-        stamp = (settings, self._threads.version, self._host)
+        narrowing = self._narrowing()
+        stamp = (settings, self._threads.version, self._host, narrowing)
         if len(stamp) != len(self._stamp) or any(
             one is not other and one != other for one, other in zip(stamp, self._stamp, strict=True)
         ):
@@ -114,7 +116,7 @@ class Grants:
                 self._decided = {}
             found = resolve(settings, thread, self._lineage, self._host)
             if isinstance(found, Access):
-                for profile, source in self._narrowing():
+                for profile, source in narrowing:
                     found = found.narrowed(profile, source)
             self._decided[thread] = found
         return found

@@ -207,6 +207,12 @@ class View:
         self._editions += 1
         self._seen.clear()
 
+    def renew(self, search: SearchConfig) -> None:
+        """Go by another configuration: names and what is listed may be others."""
+        self._search = search
+        self._seen.clear()
+        self._toolsets.clear()
+
     async def all_known(self, caller: Caller, *, wait: float | None = None) -> list[Known]:
         """Those of the caller's servers that answer in time; a bad one never delays the others for longer.
 
