@@ -259,7 +259,9 @@ async def shop(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> Asy
     async with memory() as own:
         server: Any = ServerConfig("shop", ObjectTarget(there))
         if where == "over MCP":
-            server = build(there, store=own)[0].streamable_http_app()
+            built = build(there, store=own)[0]
+            built.instructions = "Prose of the server."
+            server = built.streamable_http_app()
         async with hall(folder / "hall", {"shop": server}, search=SearchConfig(over=3)) as h:
             yield h, there
 
@@ -299,3 +301,15 @@ async def test_no_raw_road_leads_around_an_operation_to_the_tool_that_it_covers(
         for name in ("shop.shop.demolish", "shop__shop.demolish", "shop.shop.items", "demolish"):
             assert (await thread.call(name, meta=claimed))["message"] == f"Unknown tool: {name}"
         assert "demolish" not in [name for name, _ in there.log]
+
+
+async def test_a_servers_prose_reaches_nobody_through_its_profile_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shop(tmp_path, monkeypatch, "over MCP") as (h, _):
+        thread = await h.thread()
+        session = await thread.session()
+        assert "shop.items" in await thread.tools()
+        for reply in (session.hello, await thread.modern("server/discover"), (await thread.session()).hello):
+            assert b"capabilities" in reply.body
+            assert b"Prose of the server." not in reply.body

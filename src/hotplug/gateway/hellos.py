@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, cast
 
 from hotplug.connect.version import own_version
@@ -31,6 +31,7 @@ def joined_hello(
     extensions: Mapping[str, Any],
     own_tools: bool,
     late: bool = False,
+    silent: Collection[str] = (),
 ) -> Object:
     """The result of `initialize` or `server/discover`.
 
@@ -40,6 +41,7 @@ def joined_hello(
         protocol: The revision spoken with a client of the handshake era.
         extensions: What the gateway itself declares.
         own_tools: Whether tools are offered that are no server's.
+        silent: Servers that are spoken to through profiles alone: their own prose reaches nobody.
         late: Something that was never seen before is still starting: it may have anything that can be listed.
     """
     result: Object = dict(hellos[0][1].result) if alone and hellos else {}
@@ -63,7 +65,7 @@ def joined_hello(
         if not alone:
             result["_meta"] = Raw(dumps({SERVER_META: _ourselves()}))
     if not alone:
-        told = _instructions(hellos)
+        told = _instructions([one for one in hellos if one[0] not in silent])
         if told:
             result["instructions"] = Raw(dumps(told))
     return result

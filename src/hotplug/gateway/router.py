@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied
+from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied, Unavailable
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
@@ -238,14 +238,16 @@ class Router:
         protocol = negotiated(loads(asked) if asked is not None else None)
         if caller.session is not None:
             caller.session.protocol = protocol
-        speaking = any(one.speaker is not None for one in known)
+        speaking = [server for server in servers if self.view.upstreams.speaks(server)]
+        silent = set(speaking).difference(one.server for one in known if self.view.has_raw(one, caller))
         return joined_hello(
             caller.era,
             hellos,
             alone=len(hellos) == len(servers) == 1 and not speaking,
             protocol=protocol,
             extensions=self._extensions(caller),
-            own_tools=speaking,
+            own_tools=bool(speaking),
+            silent=silent,
             late=len(hellos) + len([one for one in known if one.link is None]) < len(servers),
         )
 

@@ -101,6 +101,12 @@ class Servers:
         """Whether it is reached over HTTP."""
         return self.upstream(server).remote
 
+    def speaks(self, server: str) -> bool:
+        """Whether it speaks a profile, as far as that is known without asking it."""
+        config, known = self._configs.get(server), self._spoken.get(server)
+        set_up = config is not None and bool(config.profiles or config.projection)
+        return set_up or (known is not None and known.speaker is not None)
+
     def upstream(self, server: str) -> Upstream:
         """The server in the pool.
 

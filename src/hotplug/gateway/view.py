@@ -102,6 +102,10 @@ class Upstreams(Protocol):
         """Whether it is reached over HTTP."""
         ...
 
+    def speaks(self, server: str) -> bool:
+        """Whether it speaks a profile, as far as that is known without asking it."""
+        ...
+
     async def link(self, server: str, caller: Caller) -> Link:
         """The caller's link to a server.
 
@@ -331,6 +335,10 @@ class View:
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
                     found.append(Shown(exposed, one.server, raw))
         return found
+
+    def has_raw(self, known: Known, caller: Caller) -> bool:
+        """Whether a caller may call any of a server's own tools: only with these comes what the server says itself."""
+        return any(self.may_call(known, caller, tool) for tool in known.catalog.tools.by_name)
 
     # Lists
 
