@@ -262,7 +262,8 @@ class Gateway:
             with contextlib.suppress(Exception):
                 await self.sessions.sweep()
                 # Once more for what a request began that was under way when its thread was closed.
-                await self._end_closed_threads()
+                held = frozenset[str]().union(*(one.threads() for one in self.pool.upstreams.values()))
+                await asyncio.gather(*(self._end_thread(one) for one in held if not self.threads.is_open(one)))
 
     # Fronts
 
