@@ -308,6 +308,16 @@ async def test_a_secret_s_file_is_taken_from_where_the_configuration_lies(tmp_pa
     assert found.reveal() == "s3cret"
 
 
+@pytest.mark.parametrize("key", ["target", "profile", "projection", "share", "prefix", "cwd", "command"])
+def test_a_token_where_something_else_belongs_is_not_repeated(key: str) -> None:
+    token = "ghp_0123456789abcdefghijXYZ"
+    launch = "" if key in ("target", "command") else 'command = "x"\n'
+    config = parsed(f'[servers.a]\n{launch}{key} = "{token}"\n')
+    if key in ("target", "profile", "share"):
+        assert token not in str(config.broken["a"])
+    assert token not in warned(config)
+
+
 def test_what_is_no_toml_is_refused_with_its_line() -> None:
     with pytest.raises(ConfigError, match="line 2"):
         parsed("[servers.a]\ncommand = x\n")

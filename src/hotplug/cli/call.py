@@ -35,6 +35,7 @@ class _Wanted:
     words: tuple[str, ...]
     args: str | None
     key: str | None
+    instance: str | None
     projection: str | None
     limit: float | None
     authorised: bool
@@ -59,6 +60,10 @@ def call(
         typer.Option(
             help="The idempotency key: a repeat with the same one gets the first outcome.", show_default=False
         ),
+    ] = None,
+    instance: Annotated[
+        str | None,
+        typer.Option(help="Which of several instances is meant, as a gateway names it.", show_default=False),
     ] = None,
     profile: Annotated[
         str | None, typer.Option(help="The profile; by default what the part's name begins with.", show_default=False)
@@ -93,11 +98,12 @@ def call(
             f"the {'server' if target is None else 'tool' if raw else 'part'} is missing",
             hint="hotplug call TARGET PART [field=value ...]",
         )
-    wanted = _Wanted(rest[0], tuple(rest[1:]), args, key, projection, timeout, yes)
+    wanted = _Wanted(rest[0], tuple(rest[1:]), args, key, instance, projection, timeout, yes)
     if raw:
-        if profile or projection or key or yes:
+        if profile or projection or key or instance or yes:
             raise ConfigError(
-                "--raw goes without --profile, --projection, --key and --yes", hint="a raw tool knows none of them"
+                "--raw goes without --profile, --projection, --key, --instance and --yes",
+                hint="a raw tool knows none of them",
             )
         anyio.run(_raw, out, given(out, target), wanted)
         return
@@ -147,6 +153,7 @@ async def _part(out: Output, server: Given, found: Found, wanted: _Wanted) -> No
         arguments = arguments_of(wanted.words, wanted.args, part.input.schema, what=part.name)
         called = link.with_options(
             key=wanted.key,
+            instance=wanted.instance,
             timeout=wanted.limit,
             authorized=(found.definition.member(part.name),) if wanted.authorised else (),
         )

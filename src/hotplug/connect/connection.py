@@ -203,11 +203,15 @@ class Connection:
             EXCHANGE.set(self._handshake)
             http = await stack.enter_async_context(target_client(self.launch.headers))
             read, write = await stack.enter_async_context(streamable_http_client(self.launch.url, http_client=http))
+        from hotplug.declare import CARDS, NOETIC
+
         return await stack.enter_async_context(
             ClientSession(
                 dispatcher=CapturingDispatcher(read, write),
                 client_info=client,
                 message_handler=cast("Any", self._on_message),
+                # So that a gateway shows us what it shows only to clients that know profiles.
+                extensions={NOETIC: {}, CARDS: {}},
             )
         )
 

@@ -28,6 +28,7 @@ _CONTROL: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07
 _INVISIBLE: Final = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _MIN_GUESSED: Final = 4
 _MIN_LINE: Final = 8
+_LEARNED: Final = 16
 
 
 def credential_like(name: str) -> bool:
@@ -51,16 +52,24 @@ class Masker:
     """
 
     def __init__(self, secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> None:
-        forms: set[str] = set()
+        self._given: set[str] = set()
         for value in (*secrets, *(value for value in guessed if len(value) >= _MIN_GUESSED)):
-            if not value:
-                continue
-            forms |= {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
-            forms |= {json.dumps(value, ensure_ascii=False)[1:-1], *_base64(value)}
-            # A log is read line by line: the lines of a PEM key have to be known singly.
-            forms |= {line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE}
-        longest_first = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+            self._given |= _forms(value)
+        self._learned: dict[str, set[str]] = {}
+        self._pattern = self._compiled()
+
+    def learn(self, secret: str) -> None:
+        """Mask this one too from now on: a token that came later. The last 16 that were learned are kept."""
+        if secret in self._learned:
+            return
+        self._learned[secret] = _forms(secret)
+        while len(self._learned) > _LEARNED:
+            del self._learned[next(iter(self._learned))]
+        self._pattern = self._compiled()
+
+    def _compiled(self) -> re.Pattern[str] | None:
+        longest_first = sorted(self._given.union(*self._learned.values()), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     @classmethod
     def of(cls, named: Mapping[str, str], secrets: Iterable[str] = ()) -> Masker:
@@ -77,6 +86,16 @@ class Masker:
 
     def __repr__(self) -> str:
         return "Masker(…)"
+
+
+def _forms(value: str) -> set[str]:
+    """How a value may stand in text; none for an empty one."""
+    if not value:
+        return set()
+    forms = {value, quote(value, safe=""), quote(value), quote_plus(value), json.dumps(value)[1:-1]}
+    forms |= {json.dumps(value, ensure_ascii=False)[1:-1], *_base64(value)}
+    # A log is read line by line: the lines of a PEM key have to be known singly.
+    return forms | {line.strip() for line in value.splitlines() if len(line.strip()) >= _MIN_LINE}
 
 
 def _base64(value: str) -> Iterator[str]:

@@ -42,6 +42,10 @@ class UpstreamLog:
         """Any text without the secret values."""
         return self._mask(text)
 
+    def use(self, masker: Masker) -> None:
+        """Another masker from now on: one that knows more."""
+        self._mask = masker
+
     def feed(self, chunk: bytes) -> None:
         """Takes a piece of standard error as it comes; lines are kept when they are complete."""
         *lines, self._rest = (self._rest + chunk).split(b"\n")

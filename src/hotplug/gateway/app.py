@@ -11,24 +11,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
-from hotplug.access import Profile
+from hotplug.access import Access, Profile, Refused
 from hotplug.errors import HotplugError
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import Item
 from hotplug.gateway.config import GatewayConfig, ServerConfig
 from hotplug.gateway.front.guard import Guard
 from hotplug.gateway.front.http import HttpFront
-from hotplug.gateway.front.stdio import StandardStreams, StdioFront
+from hotplug.gateway.front.stdio import Lines, StandardStreams, StdioFront
 from hotplug.gateway.grants import Grants
 from hotplug.gateway.link import Frame, LinkLost
 from hotplug.gateway.message import Message
 from hotplug.gateway.names import PROFILE_PARTS, Collisions, Wanted
 from hotplug.gateway.names_store import Names
+from hotplug.gateway.oauth import OAuthCredentials
 from hotplug.gateway.pins import Pins
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.records import Records
@@ -75,7 +77,7 @@ class Gateway:
         self._openers = dict(config.threads.openers)
         self._given_store = store
         self._stack = AsyncExitStack()
-        self._told: dict[str, Callable[[], None]] = {}
+        self._fronts: list[HttpFront | StdioFront] = []
 
     async def __aenter__(self) -> Self:
         try:
@@ -102,7 +104,8 @@ class Gateway:
         self.grants = Grants(self.settings, self.threads, lambda: self._narrowing)
         for name in _offered(config):
             self.grants.offers(name, ())
-        self.pool = Pool(_piped(config), secrets=self._secrets, store=store)
+        credentials = OAuthCredentials(self._secrets)
+        self.pool = Pool(_piped(config), secrets=self._secrets, store=store, credentials=credentials)
         await self._stack.enter_async_context(self.pool)
         self.servers = Servers(config.servers, self.pool, store)
         self._stack.push_async_callback(self.servers.aclose)
@@ -112,15 +115,19 @@ class Gateway:
         self.view = View(self.servers, self.grants, self.book, _Closed(self.pins), config.search)
         self._stack.push_async_callback(self.view.aclose)
         key = store.sealing_key()
-        self.records = Records(calls_of(store), config.records, sealing_key=key)
+        self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self.pool.mask)
         await self._stack.enter_async_context(self.records)
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
-        for task in (self._watch(), self._sweep(), self._follow_closings()):
+        for task in (self._watch(), self._sweep(), self._forget_picks()):
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
-        for upstream in self.pool.upstreams.values():
-            upstream.on_change(self.view.announce)
+        self._listen(self.pool.upstreams)
+
+    def _listen(self, names: Iterable[str]) -> None:
+        """Tell of changes of these servers from now on; that ends with each of them."""
+        for name in names:
+            self.pool.upstreams[name].on_change(lambda server=name: self.view.announce(server=server))
 
     async def check(self, thread: str) -> None:
         """See that no two tools that keep their own names have the same. Starts the servers without a prefix, if any.
@@ -162,6 +169,7 @@ class Gateway:
         for name in old:
             if name not in new:
                 self.grants.offers(name, None)
+        piped = frozenset(self.pool.upstreams)
         await self.pool.update(_piped(config))
         await self.servers.update(config.servers)
         for name in new:
@@ -171,60 +179,81 @@ class Gateway:
             await self.book.renew(_names(self.store, config), config)
             await self.book.learn_ours(OURS)
         self.view.renew(config.search)
-        for name, upstream in self.pool.upstreams.items():
-            if name not in before.servers or is_native(before.servers[name]):
-                upstream.on_change(self.view.announce)
-        self.view.announce()
+        self._listen(name for name in self.pool.upstreams if name not in piped)
+        if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
+            self.view.announce()
+        # Of servers that came or went, those are told whose access it is.
+        for name in new:
+            if name in old and config.servers[name] != before.servers[name]:
+                self.view.announce(server=name)
         _logger.info("the configuration was read again: %s", ", ".join(new) or "no server")
 
     # Sessions
 
     def new_session(self, thread: str, message: Message) -> Session:
         """The session of a client that says `initialize`."""
-        session = Session(thread, message.params, self.servers.session_link)
+        session = Session(thread, message.params, self.servers.session_link, heard=self.view.heard)
 
         def tell(method: str) -> None:
             session.tell(Frame(Message.notification(method)))
 
-        self._told[session.id] = self.view.on_change(thread, tell)
+        session.ends.append(self.view.on_change(thread, tell))
         return session
 
     async def _released(self, session: Session) -> None:
-        end = self._told.pop(session.id, None)
-        if end is not None:
-            end()
         await self.servers.release(session)
 
     # What goes on besides
 
     async def _watch(self) -> None:
-        """Announce what the owner changes; each call asks anew anyway."""
-        seen, pinned = self.grants.refresh(), await self.pins.versions()
+        """Announce what the owner changes, and end what closed threads have open; each call asks anew anyway."""
+        seen = _Seen()
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
             try:
                 config = self._reload() if self._reload is not None else None
                 if config is not None:
                     await self.reconfigure(config)
-                now, pins = self.grants.refresh(), await self.pins.versions()
+                await self._look(seen)
             except Exception:
                 _logger.exception("looking for changes failed")
-                continue
-            if pins != pinned:
-                self.view.forget_pins()
-            if (now, pins) != (seen, pinned):
-                seen, pinned = now, pins
-                self.view.announce()
+            await asyncio.sleep(_LOOK_SECONDS)
 
-    async def _follow_closings(self) -> None:
-        """End what is held for threads that are closed, and forget what was picked for them."""
+    async def _look(self, seen: _Seen) -> None:
+        pins, version = await self.pins.versions(), self.grants.refresh()
+        if seen.pins not in (None, pins):
+            self.view.forget_pins()
+            self.view.announce()
+        seen.pins = pins
+        if version == seen.version:
+            # Nothing can have changed but for those who began to listen just now.
+            seen.given.update({one: self.grants.access(one) for one in self.view.listening - seen.given.keys()})
+            return
+        seen.version = version
+        for thread in self.router.served.difference(self.threads.lineage()):
+            await self._end_thread(thread)
+            self.router.served.discard(thread)
+        given = {one: self.grants.access(one) for one in self.view.listening}
+        for thread, access in given.items():
+            # What another thread gets is nobody's business, not even that it changed.
+            if thread in seen.given and seen.given[thread] != access:
+                self.view.announce(thread=thread)
+        seen.given = given
+
+    async def _end_thread(self, thread: str) -> None:
+        for front in self._fronts:
+            if isinstance(front, HttpFront):
+                front.end(thread)
+            elif front.thread == thread:
+                await front.end()
+        for session in self.sessions.of(thread):
+            await self.sessions.end(session)
+        await self.servers.release_thread(thread)
+
+    async def _forget_picks(self) -> None:
+        """Forget what was picked for threads that are closed."""
         while True:
             try:
                 async for closed in self.threads.closings(every=_LOOK_SECONDS):
-                    for session in self.sessions.all():
-                        if session.thread in closed:
-                            await self.sessions.end(session)
-                    await asyncio.gather(*(self.pool.release(LinkKey(thread)) for thread in closed))
                     await asyncio.to_thread(forget_picks, self.settings, closed)
             except Exception:
                 _logger.exception("looking for closed threads failed")
@@ -242,7 +271,9 @@ class Gateway:
         """The ASGI application of the HTTP endpoint."""
         guard = Guard(self.config.hosts, self.config.origins)
         api = ThreadsApi(self.threads, self._openers)
-        return HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard, api=api)
+        front = HttpFront(self.router, self.sessions, self.threads, self.new_session, guard=guard, api=api)
+        self._fronts.append(front)
+        return front
 
     async def serve_http(self, *, ready: Callable[[str], None]) -> None:
         """Serve HTTP until cancelled.
@@ -287,9 +318,25 @@ class Gateway:
 
     async def serve_stdio(self, thread: str, open_thread: Callable[[], bool]) -> None:
         """Serve one client on this process's standard streams, until it closes them."""
-        lines = await StandardStreams.open()
+        await self.serve_lines(thread, open_thread, await StandardStreams.open())
+
+    async def serve_lines(self, thread: str, open_thread: Callable[[], bool], lines: Lines) -> None:
+        """Serve one client on lines, until it closes them."""
         front = StdioFront(self.router, thread, self.new_session, open_thread, lines)
-        await front.serve()
+        self._fronts.append(front)
+        try:
+            await front.serve()
+        finally:
+            self._fronts.remove(front)
+
+
+@dataclass
+class _Seen:
+    """What was there at the last look."""
+
+    pins: dict[str, str] | None = None
+    version: int | None = None
+    given: dict[str, Access | Refused] = field(default_factory=dict[str, "Access | Refused"])
 
 
 def _offered(config: GatewayConfig) -> tuple[str, ...]:

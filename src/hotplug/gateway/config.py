@@ -9,7 +9,7 @@ from typing import Literal
 
 from hotplug.access import Profile
 from hotplug.connect import Target
-from hotplug.connect.secrets import NoSecrets, Secrets
+from hotplug.connect.secrets import Held, NoSecrets, Secrets
 from hotplug.errors import ConfigError
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "NameStyle",
     "Narrowing",
     "Notice",
+    "OAuthSettings",
     "RecordsConfig",
     "SearchConfig",
     "ServerConfig",
@@ -62,6 +63,25 @@ class Narrowing:
 
 
 @dataclass(frozen=True, slots=True)
+class OAuthSettings:
+    """How the gateway logs in at a remote server, where that isn't left to the server.
+
+    Args:
+        client_id: Of a client that was registered by hand; None: one is registered at login.
+        client_secret: Its secret, by name; None: it has none.
+        scopes: What to ask for; empty: what the server names.
+        port: Of the address on this machine that the browser comes back to; None: any free one.
+        keep: Where the login is kept: a file that only its owner can read, or the system's keyring.
+    """
+
+    client_id: str | None = None
+    client_secret: Held | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ()
+    port: int | None = None
+    keep: Literal["file", "keyring"] = "file"
+
+
+@dataclass(frozen=True, slots=True)
 class ServerConfig:
     """One server behind the gateway.
 
@@ -77,6 +97,7 @@ class ServerConfig:
         call_timeout: Seconds without any message of it after which a call is given up; None: never.
         idle: Seconds without use after which its child is stopped; None: never.
         oauth: Whether a remote server asks for OAuth: its tokens are kept, `hotplug server login` gets them.
+        oauth_settings: How, where the entry says more of it.
         disabled: Set up, and not offered.
         file: The file that its entry stands in.
     """
@@ -91,6 +112,7 @@ class ServerConfig:
     call_timeout: float | None = None
     idle: float | None = 600.0
     oauth: bool = False
+    oauth_settings: OAuthSettings = field(default_factory=OAuthSettings)
     disabled: bool = False
     file: Path | None = None
 

@@ -15,6 +15,8 @@ from hotplug.gateway.message import Object
 
 if TYPE_CHECKING:
     from hotplug.gateway.links.http_client import Headers, HttpPool, Refused
+    from hotplug.gateway.links.legacy_http import LegacyHttpLink
+    from hotplug.gateway.links.modern_http import ModernHttpLink
 
 __all__ = ["Credentials", "Opener", "Opening", "is_remote"]
 
@@ -29,7 +31,19 @@ class Credentials(Protocol):
     """What authorizes the gateway at remote servers, beside the headers of their entries."""
 
     def of(self, config: ServerConfig) -> tuple[Headers | None, Refused | None]:
-        """The headers of each request to a server, and what is told of a refusal; see `links.http_client`."""
+        """The headers of each request to a server, and what is told of a refusal; see `links.http_client`.
+
+        Raises:
+            ConfigError: They can't be had as the entry wants them.
+        """
+        ...
+
+    def mask(self, text: str) -> str:
+        """A text without them."""
+        ...
+
+    async def aclose(self) -> None:
+        """Wait for what is under way."""
         ...
 
 
@@ -109,13 +123,18 @@ class Opening:
 
             self._http = HttpPool()
         headers, refused = self._credentials.of(config) if self._credentials is not None else (None, None)
+        link: ModernHttpLink | LegacyHttpLink
         if era == "modern":
             from hotplug.gateway.links.modern_http import open_modern
 
-            return await open_modern(self._http, launch, limit=limit, headers=headers, refused=refused)
-        from hotplug.gateway.links.legacy_http import open_legacy
+            link = await open_modern(self._http, launch, limit=limit, headers=headers, refused=refused)
+        else:
+            from hotplug.gateway.links.legacy_http import open_legacy
 
-        return await open_legacy(self._http, launch, initialize, limit=limit, headers=headers, refused=refused)
+            link = await open_legacy(self._http, launch, initialize, limit=limit, headers=headers, refused=refused)
+        # It learns the tokens that come later.
+        log.use(link.masker)
+        return link
 
     def for_legacy_client(self, link: Link, initialize: Object) -> Link:
         """See `Opener`."""
@@ -136,3 +155,5 @@ class Opening:
         if self._http is not None:
             await self._http.aclose()
             self._http = None
+        if self._credentials is not None:
+            await self._credentials.aclose()

@@ -94,7 +94,8 @@ async def read_listing(ask: Ask, kind: ListKind, *, page_limit: float = 10.0) ->
 
 def catalog_of(listings: Mapping[ListKind, Listing]) -> Catalog:
     """The listings as one catalog; equal content gives an equal version, on every link and after every start."""
-    digest = hashlib.blake2b(digest_size=8)
+    # Pins are checked once for each version, so nobody may find two catalogs that have the same.
+    digest = hashlib.blake2b(digest_size=32)
     for kind in KINDS:
         listing = listings[kind]
         for part in (kind, str(listing.offered), listing.problem or "", repr(sorted(listing.unusable.items()))):

@@ -23,7 +23,8 @@ from hotplug.connect import (
 from hotplug.connect.secrets import Held, held
 from hotplug.connect.target import entry_target
 from hotplug.errors import ConfigError
-from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.config import OAuthSettings, ServerConfig
+from hotplug.gateway.oauth_entry import read_oauth
 from hotplug.gateway.plain import argv_holds_secret, looks_secret, url_holds_secret
 
 __all__ = [
@@ -47,6 +48,7 @@ _PREFIX: Final = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _PROFILE: Final = re.compile(r"[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)*(?:@[^\s@]+)?")
 _LONGEST: Final = 7 * 24 * 3600.0
 
+_REMOTE: Final = (HttpTarget, NamedTarget)
 _LAUNCH: Final = ("target", "command", "args", "env", "cwd", "url", "serverUrl", "headers", "type", "transport")
 _OURS: Final = (
     "profile",
@@ -135,6 +137,9 @@ class _Entry:
         ours = _Ours(table, where)
         target = self.target(name, table, where)
         self.plain_secrets(name, target)
+        oauth = read_oauth(table.get("oauth"), where)
+        if oauth is not None and not isinstance(target.launch if isinstance(target, EntryTarget) else target, _REMOTE):
+            self.notice(f"servers.{name}.oauth", "means nothing to a server without a URL", "leave it out")
         return ServerConfig(
             name=name,
             target=target,
@@ -145,7 +150,8 @@ class _Entry:
             start_timeout=ours.seconds("start_timeout", 30.0) or 30.0,
             call_timeout=ours.seconds("call_timeout", None),
             idle=ours.seconds("idle", 600.0),
-            oauth=ours.switch("oauth"),
+            oauth=oauth is not None,
+            oauth_settings=oauth or OAuthSettings(),
             disabled=ours.switch("disabled") or not ours.switch("enabled", default=True),
             file=self.path,
         )
@@ -163,6 +169,8 @@ class _Entry:
         value = table["target"]
         if not isinstance(value, str | list):
             raise ConfigError(f"{where}target is a string or a list of arguments, not {kind_of(value)}")
+        if isinstance(value, str) and looks_secret("", value):
+            raise ConfigError(f"{where}target is a secret, and no server", hint="keys belong into env or headers")
         try:
             found = self.located(parse_target(cast("str | list[Any]", value)))
             return self.with_settings(found, table)
@@ -280,8 +288,9 @@ class _Ours:
             raise self._wrong("profiles", "a list of profiles' names")
         for name in found:
             if not isinstance(name, str) or _PROFILE.fullmatch(name) is None:
+                shown = "a secret" if isinstance(name, str) and looks_secret("", name) else repr(name)
                 raise ConfigError(
-                    f"{self._where}{name!r} is no profile's name", hint='as in profile = "calendar", or "calendar@^1"'
+                    f"{self._where}{shown} is no profile's name", hint='as in profile = "calendar", or "calendar@^1"'
                 )
         return tuple(dict.fromkeys(cast("list[str]", found)))
 

@@ -65,7 +65,7 @@ class UpstreamState:
         kind: `stopped` is normal: nobody needs it.
         reason: Of `failed`: what is wrong, masked.
         retry_at: Of `failed`: when it may be tried again.
-        running: How many links to it are up.
+        running: How many links to it are up; what bridges lead to them isn't counted.
     """
 
     kind: Literal["stopped", "starting", "up", "failed", "disabled"]
@@ -108,6 +108,15 @@ class _Slot:
     shelf: Shelf | None = None
     log_level: str | None = None
     last: Catalog | None = field(default=None, repr=False)
+
+    @property
+    def up(self) -> bool:
+        return self.pooled is not None and self.pooled.lost is None
+
+    @property
+    def bridge(self) -> bool:
+        """Whether it leads to another link, and to no server by itself."""
+        return self.id.era.startswith("bridged")
 
 
 class Upstream:
@@ -199,10 +208,10 @@ class Upstream:
     @property
     def state(self) -> UpstreamState:
         """How it stands now."""
-        running = sum(1 for slot in self._slots.values() if slot.pooled is not None and slot.pooled.lost is None)
+        running = sum(slot.up and not slot.bridge for slot in self._slots.values())
         if self.config.disabled or self._gone is not None:
             return UpstreamState("disabled", self._gone)
-        if running:
+        if any(slot.up for slot in self._slots.values()):
             return UpstreamState("up", running=running)
         if self._wanted:
             return UpstreamState("starting")
@@ -322,7 +331,12 @@ class Upstream:
     async def reconfigure(self, config: ServerConfig) -> None:
         """Go on by another entry: where another server has to run for it, what runs is ended at once."""
         shared, before, self.config = self.shared, self.config, config
-        same = (before.target, before.oauth, shared) == (config.target, config.oauth, self.shared)
+        same = (before.target, before.oauth, before.oauth_settings, shared) == (
+            config.target,
+            config.oauth,
+            config.oauth_settings,
+            self.shared,
+        )
         if not same or config.disabled:
             await self._end_all("its entry was changed")
             self._starter.forget()
@@ -466,7 +480,9 @@ class Upstream:
 
         try:
             memory = self._starter.memory
-            hello = memory.hellos.get("legacy") if "legacy" in memory.speaks else None
+            # Where it may just be slow, it has to be seen how long it takes.
+            known = "legacy" in memory.speaks and not self._starter.unsure
+            hello = memory.hellos.get("legacy") if known else None
             link = await self._opener.for_modern_client(open_legacy, owner=key.thread, hello=hello)
         except LinkLost as error:
             raise causes[-1] if causes else await self._starter.fail(error.reason) from None
@@ -506,7 +522,7 @@ class Upstream:
         return pooled
 
     def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
-        if by_itself and not self.remote and not slot.id.era.startswith("bridged"):
+        if by_itself and not self.remote and not slot.bridge:
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
         if slot.watch is not None:
@@ -554,7 +570,7 @@ class Upstream:
         if slot.watch is not None:
             slot.watch.end()
             slot.watch = None
-        if slot.pooled is not None and not slot.id.era.startswith("bridged"):
+        if slot.pooled is not None and not slot.bridge:
             config = self.config
             slot.watch = Watch(
                 slot.pooled,

@@ -35,9 +35,9 @@ def is_native(config: ServerConfig) -> bool:
     return isinstance(target, NativeTarget) or (isinstance(target, PythonTarget) and target.object is not None)
 
 
-_Edition = tuple[str, int] | None
-"""The process or session behind a link, and how often its lists have changed; None in this process."""
-_EDITIONS: Final = 1_000
+_Edition = tuple[bytes, int] | None
+"""What a server said of itself and what it lists, not which child said it; None in this process."""
+_EDITIONS: Final = 64
 
 
 @dataclass(slots=True)
@@ -128,6 +128,11 @@ class Servers:
         key = LinkKey(session.thread, session.id)
         await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
 
+    async def release_thread(self, thread: str) -> None:
+        """A thread was closed: its links end, and children that only it used."""
+        key = LinkKey(thread, None)
+        await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
+
     async def catalog(self, server: str, link: Link) -> Catalog:
         """What a server offers on a link."""
         return await self.upstream(server).catalog(link)
@@ -144,7 +149,7 @@ class Servers:
             return None
         self._threads[server] = caller.thread
         known = self._spoken.get(server)
-        edition = (self.upstream(server).instance_of(link), catalog.version) if link is not None else None
+        edition = (bytes(link.hello.result.get("capabilities", b"")), catalog.version) if link is not None else None
         if known is not None:
             if known.speaker is not None:
                 await known.speaker.settle()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from hotplug.declare import CARDS, NOETIC
 from hotplug.errors import HotplugError, Unavailable
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
@@ -30,10 +31,11 @@ _WAIT: Final = 10.0
 """Seconds that a list waits for a server that isn't up yet; one that comes later is announced as a change."""
 _ANNOUNCED: Final[tuple[ListKind, ...]] = ("tools", "prompts", "resources")
 _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
-_AWARE: Final = frozenset({"tools.noetic/profiles", "org.classprofiles/profiles"})
+_AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
+_CHECKED: Final = 1_000
 _logger = logging.getLogger(__name__)
 
 
@@ -140,7 +142,8 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, tuple[Catalog, Mapping[str, str]]] = {}
+        self._seen: dict[tuple[str, int], Mapping[str, str]] = {}
+        self._editions = 0
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
@@ -170,26 +173,36 @@ class View:
             closed = await self._closed(server, catalog)
             known = Known(server, link, catalog, closed, speaker, piped=not self.upstreams.remote(server))
         parts = tuple(speaker.offers) if speaker is not None else ()
-        if parts:
-            await self.book.learn_parts(parts)
+        if speaker is not None:
+            # Those of its profiles that it doesn't have too: a call to one is answered alike, whoever else has it.
+            declared = (part for one in speaker.definitions for part in one.all_parts.values() if part.kind != "event")
+            await self.book.learn_parts(tuple(dict.fromkeys((*parts, *(part.name for part in declared)))))
         self.grants.offers(server, (*known.catalog.tools.by_name, *parts))
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        seen = self._seen.get(server)
-        if seen is None or seen[0] is not catalog:
-            closed = dict(await self._pins.closed(server, catalog.tools.items))
+        # Each thread may have a child of its own, which lists what it likes.
+        key = (server, catalog.version)
+        closed = self._seen.get(key)
+        if closed is None:
+            edition = self._editions
+            found = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
                 if reason is not None:
-                    closed[item.name] = reason
+                    found[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            seen = self._seen[server] = (catalog, closed)
-        return seen[1]
+            closed = found
+            if edition == self._editions:
+                if len(self._seen) >= _CHECKED:
+                    self._seen.clear()
+                self._seen[key] = closed
+        return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""
+        self._editions += 1
         self._seen.clear()
 
     def renew(self, search: SearchConfig) -> None:
@@ -263,21 +276,17 @@ class View:
 
     def may_call(self, known: Known, caller: Caller, tool: str) -> bool:
         """Whether a caller may call a server's own tool: it has to be there, open, and no profile's."""
-        return (
-            tool in known.catalog.tools.by_name
-            and tool not in known.closed
-            and (known.speaker is None or tool not in known.speaker.hidden)
-            and self.grants.gives(caller.thread, known.server, tool)
-        )
+        return _is_open(known, tool) and self.grants.gives(caller.thread, known.server, tool)
 
     def allowed(self, caller: Caller) -> Allowed:
-        """Says of a part or an event of a server whether the caller may use it."""
+        """Says of a part or an event of a server whether the caller may use it, as of this moment."""
+        gives = self.grants.now(caller.thread)
         speakers = {one.server: one for one in self.upstreams.instances.speakers}
 
         def may(server: str, part: str) -> bool:
             offer = speakers[server].offers.get(part) if server in speakers else None
             underlying = offer.underlying if offer is not None else ()
-            return self.grants.gives(caller.thread, server, part, underlying=underlying)
+            return gives(server, part, underlying)
 
         return may
 
@@ -287,7 +296,7 @@ class View:
         Operations of profiles come first, then raw tools by server.
         """
         stamp = (
-            self.grants.refresh(),
+            self.grants.access(caller.thread),
             self.book.version,
             tuple((one.server, one.catalog.version, one.closed) for one in known),
             tuple((one.server, one.version) for one in self.upstreams.instances.speakers),
@@ -305,6 +314,7 @@ class View:
         return search or OURS[0], call or OURS[1]
 
     def _tools(self, known: Sequence[Known], caller: Caller) -> list[Shown]:
+        gives = self.grants.now(caller.thread)
         found: list[Shown] = []
         for merged in self.upstreams.instances.tools(self.allowed(caller), aware=caller.aware):
             exposed = self.book.exposed("", "tools", merged.part)
@@ -315,7 +325,7 @@ class View:
         for one in known:
             for item in one.catalog.tools.items:
                 exposed = self.book.exposed(one.server, "tools", item.name)
-                if exposed is not None and self.may_call(one, caller, item.name):
+                if exposed is not None and _is_open(one, item.name) and gives(one.server, item.name, ()):
                     raw = item.raw if exposed == item.name else {**item.raw, "name": Raw(dumps(exposed))}
                     found.append(Shown(exposed, one.server, raw))
         return found
@@ -373,6 +383,19 @@ class View:
 
     # Changes
 
+    def heard(self, session: Session, server: str, message: Message) -> Message | None:
+        """What a session is told of what a server says besides answers: nothing of a server that is taken away."""
+        if not self.grants.gives_server(session.thread, server):
+            return None
+        if message.method == "notifications/resources/updated":
+            link = session.links().get(server)
+            uri = message.text("uri") or ""
+            mine = session.subscribed.get(server, ())
+            if getattr(link, "shared", False) and not any(uri.startswith(one) for one in mine):
+                # Somebody else's subscription, on the child that all share.
+                return None
+        return self.shown(server, message)
+
     def on_change(self, thread: str, told: Callable[[str], None]) -> Callable[[], None]:
         """Be told the method of each notice that a list of a thread changed by our doing; gives what ends it."""
         entry = (thread, told)
@@ -384,9 +407,31 @@ class View:
 
         return end
 
-    def announce(self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None) -> None:
-        """Tell those who listen that lists changed: of one thread, or of all."""
+    @property
+    def listening(self) -> frozenset[str]:
+        """The threads that somebody listens for."""
+        return frozenset(thread for thread, _ in self._listeners)
+
+    def announce(
+        self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None, server: str | None = None
+    ) -> None:
+        """Tell those who listen that lists changed.
+
+        Args:
+            thread: Of this one alone.
+            server: Of those that are given something of this one: nobody else hears that there is one.
+        """
         for whose, told in tuple(self._listeners):
-            if thread is None or whose == thread:
-                for kind in kinds:
-                    told(f"notifications/{kind}/list_changed")
+            if thread not in (None, whose) or (server is not None and not self.grants.gives_server(whose, server)):
+                continue
+            for kind in kinds:
+                told(f"notifications/{kind}/list_changed")
+
+
+def _is_open(known: Known, tool: str) -> bool:
+    """Whether a server's own tool is there, open, and no profile's."""
+    return (
+        tool in known.catalog.tools.by_name
+        and tool not in known.closed
+        and (known.speaker is None or tool not in known.speaker.hidden)
+    )

@@ -81,7 +81,7 @@ class HttpPool:
             if self._closed:
                 raise LinkLost("the gateway is stopping", sent=False)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT, ssl=_trust()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 headers={"User-Agent": "hotplug", "Accept-Encoding": "identity"},
@@ -114,6 +114,13 @@ class HttpPool:
     def _give_up(self, response: aiohttp.ClientResponse) -> None:
         self._finishing.pop(response, None)
         response.close()
+
+
+def _trust() -> ssl.SSLContext:
+    """The machine's trust, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name now; aiohttp's own is from its import."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class _Body(aiohttp.Payload):
@@ -220,7 +227,10 @@ class Endpoint:
     async def _authorized(self, method: str, headers: Mapping[str, str], body: bytes | None) -> aiohttp.ClientResponse:
         all_headers = {**headers, **self._fixed}
         if self._headers is not None:
-            all_headers.update({name.lower(): value for name, value in (await self._headers()).items()})
+            for name, value in (await self._headers()).items():
+                all_headers[name.lower()] = value
+                if name.lower() == "authorization":
+                    self.masker.learn(value.partition(" ")[2] or value)
         url = self._url
         for _ in range(_REDIRECTS + 1):
             response = await self._send(method, url, all_headers, body)
