@@ -356,10 +356,14 @@ class Router:
     async def _raw_call(
         self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
     ) -> Route:
-        if not self.view.grants.gives_server(caller.thread, server):
+        if not self._gives(caller, server, own):
+            # Before anything can go wrong with the server: that would tell that there is such a tool.
             raise _unknown_tool(exposed)
         known = await self.view.known(server, caller)
         if not self.view.may_call(known, caller, own):
+            listing = known.catalog.tools
+            if listing.problem is not None and own not in listing.by_name and self._gives(caller, server, own):
+                raise Unavailable(f"{server} can't tell now which tools it has")
             raise _unknown_tool(exposed)
         noting.member = own
         noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
@@ -369,6 +373,9 @@ class Router:
             # One principal to its servers: the keys of two threads must not meet there.
             moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
         return Route(known, _link(known), moved, f"tools/call {own}")
+
+    def _gives(self, caller: Caller, server: str, tool: str) -> bool:
+        return self.view.grants.gives(caller.thread, server, tool)
 
     def _derived(self, caller: Caller, key: Raw) -> str:
         return self._seal.derived(caller.thread, bytes(key))

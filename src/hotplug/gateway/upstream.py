@@ -314,6 +314,11 @@ class Upstream:
 
         return end
 
+    def threads(self) -> frozenset[str]:
+        """The threads that have a link or a child of their own, or wait for one."""
+        found = {slot.id.thread for slot in self._slots.values()} | {wanted.thread for _, wanted in self._wanted}
+        return frozenset(found) - {"", _NOBODY.thread}
+
     async def release(self, key: LinkKey) -> None:
         """A session has ended (or without `session` a whole thread): its links are closed, its children have ended."""
         for (_, wanted), task in tuple(self._wanted.items()):
