@@ -243,10 +243,10 @@ def safe_address(url: httpx2.URL, server: httpx2.URL) -> None:
     """
     if url.scheme == "https":
         return
-    if url.scheme == "http" and server.scheme == "http":
-        # A server elsewhere could else have requests sent to what listens on this machine.
-        if url.host == server.host or (_is_loopback(url.host) and _is_loopback(server.host)):
-            return
+    # A server elsewhere could else have requests sent to what listens on this machine.
+    near = url.host == server.host or (_is_loopback(url.host) and _is_loopback(server.host))
+    if url.scheme == server.scheme == "http" and near:
+        return
     shown = mask_url(str(url.copy_with(query=None)))[:200]
     raise Unanswered(f"{shown} isn't encrypted: no credential goes there")
 
