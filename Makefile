@@ -21,7 +21,7 @@ demo: ## Run the demonstration (needs Python 3.11 or newer, nothing else)
 
 test: ## Run the tests
 	@tools/setup dev
-	@pytest $(ARGS)
+	@pytest -n auto --dist worksteal $(ARGS)
 
 check: ## Formatting, lint, types, and which folder may import which
 	@tools/setup dev

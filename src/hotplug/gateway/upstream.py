@@ -314,6 +314,11 @@ class Upstream:
 
         return end
 
+    def threads(self) -> frozenset[str]:
+        """The threads that have a link or a child of their own, or wait for one."""
+        found = {slot.id.thread for slot in self._slots.values()} | {wanted.thread for _, wanted in self._wanted}
+        return frozenset(found) - {"", _NOBODY.thread}
+
     async def release(self, key: LinkKey) -> None:
         """A session has ended (or without `session` a whole thread): its links are closed, its children have ended."""
         for (_, wanted), task in tuple(self._wanted.items()):
@@ -480,7 +485,9 @@ class Upstream:
 
         try:
             memory = self._starter.memory
-            hello = memory.hellos.get("legacy") if "legacy" in memory.speaks else None
+            # Where it may just be slow, it has to be seen how long it takes.
+            known = "legacy" in memory.speaks and not self._starter.unsure
+            hello = memory.hellos.get("legacy") if known else None
             link = await self._opener.for_modern_client(open_legacy, owner=key.thread, hello=hello)
         except LinkLost as error:
             raise causes[-1] if causes else await self._starter.fail(error.reason) from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -113,7 +112,7 @@ class Owner:
         fresh = self._path.with_suffix(".new")
         fresh.write_text(json.dumps(document), encoding="utf-8")
         begun = time.monotonic()
-        os.replace(fresh, self._path)
+        fresh.replace(self._path)
         self._history.append((begun, time.monotonic(), document))
         self.changes += 1
 
