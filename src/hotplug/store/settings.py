@@ -119,6 +119,7 @@ class SettingsFile:
         self.path = Path(path)
         self._agent_writable = frozenset(agent_writable)
         self._seen: _Seen | None = None
+        self._absent: tuple[Path, Settings] | None = None
         self._good: Looked | None = None
         self._told: str | None = None
 
@@ -133,7 +134,10 @@ class SettingsFile:
         seen = self._seen
         if seen is not None and seen.settled and self._identity() == seen.identity:
             return seen.settings
-        self._seen = None
+        absent = self._absent
+        if absent is not None and self._is_absent(absent[0]):
+            return absent[1]
+        self._seen = self._absent = None
         began = time.time_ns()
         if seen is not None and seen.kept and (same := self._unchanged(seen, began)) is not None:
             self._seen = same
@@ -151,7 +155,18 @@ class SettingsFile:
             kept = self._keep(content.data)
             settled = kept and _is_old(content, began)
             self._seen = _Seen(content.identity, content.data, looked.settings, kept=kept, settled=settled)
+        else:
+            self._absent = (target_of(self.path), looked.settings)
         return looked.settings
+
+    def _is_absent(self, target: Path) -> bool:
+        """Whether there is surely still neither a file nor a version of it."""
+        if target_of(self.path) != target:
+            return False
+        try:
+            return not any(os.path.lexists(one) for one in (target, Versions(target).folder))
+        except OSError:
+            return False
 
     def _unchanged(self, seen: _Seen, now: int) -> _Seen | None:
         """What was seen, where it still stands there, word for word; whoever asks often shall wait for no more."""
