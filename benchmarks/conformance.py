@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Mapping
@@ -32,16 +34,25 @@ class Endpoint:
 
 @contextmanager
 def gateway(server: str) -> Generator[Endpoint]:
-    """The gateway in front of one server, given as the body of its entry in `hotplug.toml`.
+    """A thread of the gateway in front of one server, given as the body of its entry in `hotplug.toml`.
 
-    The one place where the gateway is started. The suite can send no token: what is in `headers` is added by a front.
+    Nothing of the user's own is read or written: settings, state and store are in a folder that goes with the block.
+    The suite can send no token: what is in `headers` is added by a front.
     """
     with tempfile.TemporaryDirectory(prefix="hotplug-conformance-") as folder:
+        store = f"sqlite:///{folder}/store.sqlite3"
         settings = Path(folder) / "hotplug.toml"
-        settings.write_text(f'[servers.everything]\nprefix = ""\n{server}', encoding="utf-8")
-        command = (sys.executable, "-m", "hotplug", "serve", "--config", str(settings), "--http", "0")
-        with started(command) as url:
-            yield Endpoint(url)
+        settings.write_text(
+            f'[servers.everything]\nprefix = ""\n{server}\n[store]\nurl = {json.dumps(store)}\n', encoding="utf-8"
+        )
+        env = {**os.environ, "XDG_CONFIG_HOME": folder, "XDG_STATE_HOME": folder, "HOTPLUG_STORE": store}
+        hotplug = (sys.executable, "-m", "hotplug")
+        with started((*hotplug, "serve", "--config", str(settings), "--http", "0"), env=env) as url:
+            told = subprocess.run(
+                (*hotplug, "thread", "open", "--json"), env=env, capture_output=True, text=True, timeout=60, check=True
+            )
+            thread = json.loads(told.stdout)
+            yield Endpoint(url + thread["path"], {"authorization": f"Bearer {thread['token']}"})
 
 
 @contextmanager

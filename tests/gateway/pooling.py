@@ -40,6 +40,11 @@ class Child:
     def starts(self) -> int:
         return len(self.pids())
 
+    def last_start(self) -> list[str]:
+        """What was written since the last start, with it."""
+        lines = self.lines()
+        return lines[max(at for at, line in enumerate(lines) if line.startswith("start ")) :]
+
     def count(self, method: str) -> int:
         return self.lines().count(method)
 

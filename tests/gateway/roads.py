@@ -1,4 +1,4 @@
-"""A whole gateway for tests that attack it: real fronts, real upstreams, and clients that send exactly what they say."""
+"""A whole gateway for tests that attack it: real fronts and upstreams, and clients that send exactly what they say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any, Self
 from hotplug.connect import CommandTarget, HttpTarget, parse_target
 from hotplug.gateway.app import Gateway
 from hotplug.gateway.config import GatewayConfig, ServerConfig
-from hotplug.gateway.front.stdio import StdioFront
 from hotplug.store import memory
 
 from .upstreams import MODERN, serving
@@ -68,6 +67,7 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.bodiless = False
 
     @classmethod
     @asynccontextmanager
@@ -80,8 +80,10 @@ class Wire:
         length = [("Content-Length", str(len(body)))] if body or method == "POST" else []
         lines = [f"{method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in (*more, *headers, *length)), "", ""]
         writer.write("\r\n".join(lines).encode("latin-1") + body)
+        wire = cls(reader, writer)
+        wire.bodiless = method == "HEAD"
         try:
-            yield cls(reader, writer)
+            yield wire
         finally:
             writer.close()
             await asyncio.gather(writer.wait_closed(), return_exceptions=True)
@@ -108,7 +110,7 @@ class Wire:
             if given.get("transfer-encoding") == "chunked":
                 while part := await self.chunk():
                     body += part
-            elif "content-length" in given:
+            elif "content-length" in given and not self.bodiless:
                 body = await self.reader.readexactly(int(given["content-length"]))
         return Reply(status, headers, body)
 
@@ -327,10 +329,8 @@ class Hall:
 
     @asynccontextmanager
     async def stdio(self, thread: str) -> AsyncIterator[Stdio]:
-        lines = Stdio()
-        gateway = self.gateway
-        front = StdioFront(gateway.router, thread, gateway.new_session, lambda: gateway.threads.is_open(thread), lines)
-        task = asyncio.create_task(front.serve())
+        lines, threads = Stdio(), self.gateway.threads
+        task = asyncio.create_task(self.gateway.serve_lines(thread, lambda: threads.is_open(thread), lines))
         try:
             yield lines
         finally:

@@ -32,7 +32,7 @@ async def test_a_finding_is_there_after_a_restart_with_what_the_server_said(tmp_
     async with open_store(f"sqlite:///{tmp_path}/s.db") as store:
         memory = EraMemory("it", TARGET, store)
         await memory.load()
-        assert (memory.speaks, memory.lacks) == ({"modern"}, {"legacy"})
+        assert (memory.speaks, memory.lacks) == ({"modern"}, set())
         assert memory.hellos == {"modern": said}
 
 
@@ -40,6 +40,17 @@ async def test_a_server_of_both_eras_says_so_at_discovery() -> None:
     memory = EraMemory("it", TARGET, None)
     await memory.found("modern", hello("2026-07-28", supportedVersions=["2026-07-28", "2025-06-18"]))
     assert (memory.speaks, memory.lacks) == ({"legacy", "modern"}, set())
+
+
+async def test_discovery_that_names_no_old_revision_says_nothing_of_the_old_era() -> None:
+    # The SDK's servers speak both, and name only the new one there.
+    memory = EraMemory("it", TARGET, None)
+    await memory.found("legacy", hello("2025-11-25"))
+    await memory.found("modern", hello("2026-07-28", supportedVersions=["2026-07-28"]))
+    assert (memory.speaks, memory.lacks) == ({"legacy", "modern"}, set())
+    memory.doubt("legacy")
+    await memory.found("modern", hello("2026-07-28", supportedVersions=["2026-07-28"]))
+    assert (memory.speaks, memory.lacks) == ({"modern"}, {"legacy"})
 
 
 async def test_a_handshake_says_nothing_of_the_other_era() -> None:

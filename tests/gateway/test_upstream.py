@@ -17,7 +17,7 @@ from hotplug.gateway.asking import ask, request
 from hotplug.gateway.link import Era, LinkLost
 from hotplug.gateway.message import loads
 from hotplug.gateway.pool import Pool
-from hotplug.gateway.upstream import LinkKey
+from hotplug.gateway.upstream import LinkKey, Patience
 from hotplug.store import open_store
 
 from .pooling import QUICK, Child, HandClock, call, configs, initialize, tools, until
@@ -205,6 +205,67 @@ async def test_a_server_of_the_new_era_that_starts_slowly_is_found_out(tmp_path:
         gate.touch()
         assert await call(await wanted, "echo") == "{}"
     assert not child.running()
+
+
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_slow_start_is_no_sign_of_the_old_era(tmp_path: Path, known: bool) -> None:
+    child = Child(tmp_path, "takes_long", "1", "unsaid")
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        if known:
+            async with Pool(configs(child), patience=QUICK, store=store) as pool:
+                await pool.upstreams[child.name].link("legacy", ONE)
+        async with Pool(configs(child), patience=Patience(probe=0.4), store=store) as pool:
+            link = await pool.upstreams[child.name].link("modern", ONE)
+            assert await call(link, "echo") == "{}"
+            assert pool.upstreams[child.name].state.running == 1
+        assert child.last_start()[1:3] == ["server/discover", "tools/call"]
+        async with Pool(configs(child), patience=Patience(probe=0.4), store=store) as pool:
+            # And that is remembered.
+            started = child.starts
+            assert await call(await pool.upstreams[child.name].link("modern", ONE), "echo") == "{}"
+            assert child.starts == started + 1
+
+
+async def test_a_slow_start_is_no_sign_of_the_new_era(tmp_path: Path) -> None:
+    child = Child(tmp_path, "takes_long", "1", "unsaid")
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        async with Pool(configs(child), patience=QUICK, store=store) as pool:
+            await pool.upstreams[child.name].link("modern", ONE)
+        async with Pool(configs(child), patience=Patience(probe=0.4), store=store) as pool:
+            link = await pool.upstreams[child.name].link("legacy", ONE, initialize=initialize())
+            assert await call(link, "echo") == "{}"
+        assert child.last_start()[1:4] == ["initialize", "notifications/initialized", "tools/call"]
+
+
+@pytest.mark.parametrize("speaks", ERAS)
+async def test_a_slow_server_of_one_era_that_is_silent_in_the_other_is_asked_twice_and_remembered(
+    tmp_path: Path, speaks: Era
+) -> None:
+    child = Child(tmp_path, "takes_long", "0.6", speaks)
+    other: Era = "modern" if speaks == "legacy" else "legacy"
+    asked = "server/discover" if speaks == "legacy" else "initialize"
+    async with open_store(f"sqlite:///{tmp_path}/store.db") as store:
+        async with Pool(configs(child), patience=QUICK, store=store) as pool:
+            await pool.upstreams[child.name].link(speaks, ONE)
+        async with Pool(configs(child), patience=Patience(probe=0.4), store=store) as pool:
+            assert await call(await pool.upstreams[child.name].link(other, ONE), "echo") == "{}"
+            assert child.count(asked) <= 2
+            started = child.starts
+            assert await call(await pool.upstreams[child.name].link(other, OTHER), "echo") == "{}"
+            assert child.starts == started + 1
+        before = len(child.lines())
+        async with Pool(configs(child), store=store) as pool:
+            assert await call(await pool.upstreams[child.name].link(other, ONE), "echo") == "{}"
+        assert asked not in child.lines()[before:]
+
+
+async def test_a_modern_client_turns_no_other_client_to_a_bridge(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", "unsaid")
+    async with Pool(configs(child)) as pool:
+        await pool.upstreams[child.name].link("modern", ONE)
+        link = await pool.upstreams[child.name].link("legacy", ONE, initialize=initialize())
+        assert await call(link, "echo") == "{}"
+    assert child.count("initialize") == 1
 
 
 # When it fails

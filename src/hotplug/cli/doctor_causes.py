@@ -111,8 +111,12 @@ def _fix(code: str, error: HotplugError, server: Given | None) -> str:
                 "one that is slow to start gets more with start_timeout"
             )
         case "auth":
+            from hotplug.gateway.oauth import is_login
+
             name = server.name if server and server.name else "NAME"
-            held = {key.lower() for key in getattr(launch, "headers", ())}
+            held = {key.lower(): value for key, value in getattr(launch, "headers", {}).items()}
+            if is_login(held.get("authorization")):
+                return f"log in: hotplug server login {name}"
             if "authorization" in held:
                 return "the credential in its headers isn't taken: renew it"
             return (

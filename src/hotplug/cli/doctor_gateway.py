@@ -97,7 +97,7 @@ async def _open_threads(out: Output, config: GatewayConfig) -> Mapping[str, Thre
     from hotplug.gateway.threads import Threads
 
     try:
-        store = open_existing(out, config.store_url)
+        store = open_existing(out, config.store_url, config.path)
         if store is None:
             return {}
         async with store, Threads.over(store) as threads:

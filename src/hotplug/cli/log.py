@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from hotplug.cli.command import command, group
+from hotplug.cli.config_option import ConfigOption
 from hotplug.cli.gateway_store import StoreUrl, open_existing, open_or_make
 from hotplug.cli.output import Output
 from hotplug.cli.printing import block
@@ -61,6 +62,7 @@ def log(
     ] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with each call as it comes.")] = False,
     store: StoreUrl = None,
+    config: ConfigOption = None,
 ) -> None:
     """Show what was called: when, by which thread, of which server, how it ended, how long it took.
 
@@ -75,9 +77,9 @@ def log(
         thread=thread, server=server, outcome=outcome, since=None if since is None else _moment(since), limit=limit
     )
     if follow:
-        anyio.run(_follow, out, open_or_make(out, store), query)
+        anyio.run(_follow, out, open_or_make(out, store, config), query)
         return
-    found = open_existing(out, store)
+    found = open_existing(out, store, config)
     calls = () if found is None else anyio.run(_read, found, query)
     rows = [_document(one) for one in calls]
     out.answer("hotplug.log/1", {"calls": rows}, lambda: _text(calls) or "no call is on record", rows=(_ROW, rows))

@@ -17,13 +17,14 @@ from hotplug.cli.config_option import ConfigOption, configuration
 from hotplug.cli.failure import Exit
 from hotplug.cli.output import Output
 from hotplug.cli.printing import block
+from hotplug.cli.server_login import hook
 from hotplug.cli.targets import AfterDashes, Launching, one_of
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
     from hotplug.gateway.config import GatewayConfig
 
-app = group("The gateway's servers: list, add, remove, test.")
+app = group("The gateway's servers: list, add, remove, test, log in.")
 
 
 class Share(StrEnum):
@@ -161,7 +162,7 @@ def add(
     for notice in notices:
         out.note(f"warning: {notice}")
     body = {"name": name, "file": str(path), "target": read.target.describe(), "warnings": list(map(str, notices))}
-    text = f"{name} is added to {path}\nnext: hotplug server test {name}"
+    text = f"{name} is added to {path}\nnext: hotplug server {'login' if oauth else 'test'} {name}"
     out.answer("hotplug.server-add/1", body, lambda: text)
     return Exit.YES
 
@@ -292,3 +293,6 @@ def accept(
         raise found.broken[name]
     server = replace(found.servers[name], disabled=False)
     return anyio.run(partial(accepted, look=look), out, found, server, tools or [], Asking(yes))
+
+
+hook(app)

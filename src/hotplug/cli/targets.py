@@ -148,12 +148,17 @@ def given_config(server: ServerConfig, config: GatewayConfig) -> Given:
     from hotplug.connect.serversfile import find_server
 
     target = find_server(server.target) if isinstance(server.target, NamedTarget) else server.target
+    secrets = config.secrets
+    if server.oauth:
+        from hotplug.gateway.oauth import with_login
+
+        target, secrets = with_login(server, target, secrets)
     return Given(
         target,
         file=str(server.file) if server.file else None,
         projection=server.projection,
         disabled=server.disabled,
-        session={"secrets": config.secrets, "name": server.name},
+        session={"secrets": secrets, "name": server.name},
         name=server.name,
         profiles=server.profiles,
         limit=server.start_timeout,

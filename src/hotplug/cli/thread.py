@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
 from hotplug.cli.command import command, group
+from hotplug.cli.config_option import ConfigOption
 from hotplug.cli.failure import Exit, report
 from hotplug.cli.gateway_store import StoreUrl, open_existing, open_or_make
 from hotplug.cli.output import Output
@@ -37,12 +39,13 @@ def open_(
     ] = None,
     title: Title = None,
     store: StoreUrl = None,
+    config: ConfigOption = None,
 ) -> int:
     """Open a root thread. Its token is the only thing on stdout, and can't be shown again.
 
     Exit codes: 0 it is open, 1 refused, 2 it can't be done as it stands.
     """
-    return _opened(out, open_or_make(out, store), lambda threads: threads.open(project=project, title=title))
+    return _opened(out, open_or_make(out, store, config), lambda threads: threads.open(project=project, title=title))
 
 
 @command(app, "fork")
@@ -54,6 +57,7 @@ def fork(
     ] = False,
     title: Title = None,
     store: StoreUrl = None,
+    config: ConfigOption = None,
 ) -> int:
     """Open a thread below another one, in its project. The parent's token is taken from HOTPLUG_THREAD_TOKEN.
 
@@ -74,7 +78,7 @@ def fork(
             raise AuthError(_NO_SUCH)
         return await threads.open(parent=parent, delegated=delegated, title=title)
 
-    known = open_existing(out, store)
+    known = open_existing(out, store, config)
     if known is None:
         raise AuthError(_NO_SUCH)
     return _opened(out, known, opening)
@@ -98,19 +102,30 @@ def _opened(out: Output, store: SqliteStore, act: Callable[[Threads], Awaitable[
 
 
 @command(app, "close")
-def close(out: Output, thread: Id, store: StoreUrl = None) -> int:
+def close(out: Output, thread: Id, store: StoreUrl = None, config: ConfigOption = None) -> int:
     """Close a thread and all below it: their tokens are good for nothing from the next call on.
+
+    Access profiles that were picked for them go from the settings.
 
     Exit codes: 0 closed, 1 no such thread was open, 2 it can't be done as it stands.
     """
-    found = open_existing(out, store)
+    found = open_existing(out, store, config)
     closed = () if found is None else _with(found, lambda threads: threads.close(thread))
     if not closed:
         report("not_found", f"no thread {thread} is open", hint="`hotplug thread list` shows those", form=out.format)
         return Exit.NO
+    _forget_picks(config, closed)
     below = f", and {len(closed) - 1} below it" if len(closed) > 1 else ""
     out.answer("hotplug.thread-close/1", {"closed": list(closed)}, lambda: f"thread {thread} is closed{below}")
     return Exit.YES
+
+
+def _forget_picks(config: Path | None, closed: Sequence[str]) -> None:
+    from hotplug.gateway.threads import forget_picks
+    from hotplug.gateway.trust import load_config
+    from hotplug.store.settings import SettingsFile, default_settings_path
+
+    forget_picks(SettingsFile(load_config(config).settings or default_settings_path()), closed)
 
 
 @command(app, "list")
@@ -120,6 +135,7 @@ def list_(
         int, typer.Option("--closed", help="List so many of those that were closed last too.", min=0)
     ] = 0,
     store: StoreUrl = None,
+    config: ConfigOption = None,
 ) -> None:
     """List the open threads, each below its parent."""
     from hotplug.gateway.threads import thread_document
@@ -127,7 +143,7 @@ def list_(
     async def looking(threads: Threads) -> tuple[ThreadRecord, ...]:
         return threads.list(closed=closed)
 
-    found = open_existing(out, store)
+    found = open_existing(out, store, config)
     known = () if found is None else _with(found, looking)
     rows = [thread_document(one) for one in known]
     out.answer(
@@ -139,7 +155,7 @@ def list_(
 
 
 @command(app, "show")
-def show(out: Output, thread: Id, store: StoreUrl = None) -> int:
+def show(out: Output, thread: Id, store: StoreUrl = None, config: ConfigOption = None) -> int:
     """Show a thread, open or closed, with those above and right below it.
 
     Exit codes: 0 shown, 1 there is none, 2 it can't be looked at.
@@ -156,7 +172,7 @@ def show(out: Output, thread: Id, store: StoreUrl = None) -> int:
             above += [] if at is None else [at]
         return found, above, threads.children(thread)
 
-    store_ = open_existing(out, store)
+    store_ = open_existing(out, store, config)
     found, above, below = (None, [], ()) if store_ is None else _with(store_, looking)
     if found is None:
         report("not_found", f"there is no thread {thread}", hint="`hotplug thread list` shows those", form=out.format)

@@ -247,7 +247,7 @@ class EntryTarget:
     launch: HttpTarget | CommandTarget
     name: str | None = None
     file: str | None = None
-    rest: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    rest: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     def describe(self) -> dict[str, Any]:
         """What it is, for `-v` and JSON documents, with the file that was used."""

@@ -25,9 +25,7 @@ class Book:
     """
 
     def __init__(self, names: Names, config: GatewayConfig) -> None:
-        self._names = names
-        self._style: NameStyle = config.names
-        self._servers = config.servers
+        self._take(names, config)
         self._wanted: dict[ListKind, dict[Holder, Wanted]] = {}
         self._exposed: dict[ListKind, dict[Holder, str]] = {}
         self._meant: dict[ListKind, dict[str, Holder]] = {}
@@ -35,6 +33,19 @@ class Book:
         """What can't have a name, each with the reason, for the owner."""
         self.version = 0
         self._lock = asyncio.Lock()
+
+    def _take(self, names: Names, config: GatewayConfig) -> None:
+        self._names = names
+        self._style: NameStyle = config.names
+        self._servers = config.servers
+
+    async def renew(self, names: Names, config: GatewayConfig) -> None:
+        """Name everything by another configuration: all has to be learned again."""
+        async with self._lock:
+            self._take(names, config)
+            self._wanted, self._exposed, self._meant = {}, {}, {}
+            self.left_out.clear()
+            self.version += 1
 
     async def learn(self, server: str, kind: ListKind, names: Sequence[str]) -> None:
         """Give names to what a server offers, where it has none yet.

@@ -75,15 +75,18 @@ def default_config_path() -> Path:
     return Path(platformdirs.user_config_dir("hotplug", appauthor=False)) / CONFIG_NAME
 
 
-def read_config(path: Path) -> GatewayConfig:
+def read_config(path: Path, *, settings: Path | None = None) -> GatewayConfig:
     """The owner's file; one that isn't there reads as empty.
+
+    Args:
+        settings: The access settings' file; None: `default_settings_path()`.
 
     Raises:
         ConfigError: It can't be read, or isn't TOML (with the line).
     """
     from hotplug.store.settings import default_settings_path
 
-    settings = default_settings_path()
+    settings = settings or default_settings_path()
     text = read_text(path)
     if text is None:
         return GatewayConfig(settings=settings)

@@ -66,6 +66,11 @@ class EraMemory:
         self.speaks, self.lacks = self.speaks - one, self.lacks | one
         self._kept = False
 
+    def trust(self, era: Era) -> None:
+        """Whether it speaks this era isn't known after all."""
+        self.lacks -= frozenset((era,))
+        self._kept = False
+
     async def found(self, era: Era, hello: Hello, *, sure: bool = True) -> None:
         """A link in this era came up, and this is what the server said.
 
@@ -75,12 +80,11 @@ class EraMemory:
         one: frozenset[Era] = frozenset((era,))
         speaks, lacks = self.speaks | one, self.lacks - one
         if era == "modern":
-            # Its word on which revisions it speaks.
+            # The other way it says nothing: servers that speak both eras name only the new one's revisions here.
             raw = hello.result.get("supportedVersions")
             named: Any = loads(raw) if raw is not None else []
-            old = isinstance(named, list) and any(revision in named for revision in LEGACY_REVISIONS)
-            speaks = frozenset(ERAS) if old else one
-            lacks = frozenset(ERAS) - speaks
+            if isinstance(named, list) and any(revision in named for revision in LEGACY_REVISIONS):
+                speaks, lacks = frozenset(ERAS), frozenset[Era]()
         if (speaks, lacks) == (self.speaks, self.lacks) and self.hellos.get(era) == hello and self._kept:
             return
         self.speaks, self.lacks = speaks, lacks

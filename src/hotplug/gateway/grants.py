@@ -5,6 +5,7 @@ Every road asks here: lists, calls, prompts, resources, completions, events, sea
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol
 
@@ -14,7 +15,7 @@ from hotplug.access import Profile as AccessProfile
 __all__ = ["Grants", "HasLineage", "ReadsSettings"]
 
 _KEPT: Final = 20_000
-_NAMES: Final = 100_000
+_logger = logging.getLogger(__name__)
 
 
 class ReadsSettings(Protocol):
@@ -40,7 +41,8 @@ class Grants:
     Args:
         settings: The owner's.
         threads: The lineage.
-        narrowing: What trusted files of a project give at most, each with where it stands.
+        narrowing: What trusted files of a project give at most, each with where it stands; the same object while
+            nothing changed.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Grants:
         self._narrowing = narrowing
         self._offered: dict[str, frozenset[str]] = {}
         self._host = Host()
+        self._undecided: str | None = None
         self._stamp: tuple[object, ...] = ()
         self._decided: dict[str, Access | Refused] = {}
         self._lineage: Lineage = {}
@@ -63,32 +66,43 @@ class Grants:
     def offers(self, server: str, tools: Iterable[str] | None) -> bool:
         """Tell what a server offers (tools and parts of profiles); None takes the server away. Whether that is new.
 
-        What it offered before stays known: threads that have a child each may be offered different things, and what is
-        there for whom isn't decided here.
+        Two threads' children of one server may offer different tools, so no decision hangs on which they are.
         """
-        if tools is None:
-            if self._offered.pop(server, None) is None:
-                return False
+        found = None if tools is None else frozenset(tools)
+        before = self._offered.get(server)
+        if found == before:
+            return False
+        if found is None:
+            del self._offered[server]
         else:
-            known = self._offered.get(server)
-            found = frozenset(tools)
-            if known is not None and found <= known:
-                return False
-            joined = found | (known or frozenset())
-            self._offered[server] = joined if len(joined) <= _NAMES else found
-        self._host = Host(servers={name: sorted(known) for name, known in self._offered.items()})
+            self._offered[server] = found
+        if found is None or before is None:
+            self._host = Host(servers=dict.fromkeys(self._offered, ()))
         return True
 
     @property
     def host(self) -> Host:
-        """All that there is, for explanations."""
-        return self._host
+        """All that there is, as each server told last, for explanations."""
+        return Host(servers={name: sorted(known) for name, known in self._offered.items()})
 
     def access(self, thread: str) -> Access | Refused:
-        """What a thread gets now."""
+        """What a thread gets now; what can't be decided, for whatever reason, is nothing."""
+        try:
+            found = self._decide(thread)
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            if said != self._undecided:
+                _logger.error("nobody gets anything: what threads get can't be decided (%s)", said)
+            self._undecided = said
+            return Refused(thread, "undecided", f"what it gets can't be decided ({said})", "see the log", None, thread)
+        self._undecided = None
+        return found
+
+    def _decide(self, thread: str) -> Access | Refused:
         settings = self._settings.read()
         # The settings object itself is kept, not its id: an id can be given to the next object.
-        stamp = (settings, self._threads.version, self._host)
+        narrowing = self._narrowing()
+        stamp = (settings, self._threads.version, self._host, narrowing)
         if len(stamp) != len(self._stamp) or any(
             one is not other and one != other for one, other in zip(stamp, self._stamp, strict=True)
         ):
@@ -102,7 +116,7 @@ class Grants:
                 self._decided = {}
             found = resolve(settings, thread, self._lineage, self._host)
             if isinstance(found, Access):
-                for profile, source in self._narrowing():
+                for profile, source in narrowing:
                     found = found.narrowed(profile, source)
             self._decided[thread] = found
         return found
@@ -121,6 +135,14 @@ class Grants:
         """Whether a thread gets anything of a server: its prompts, resources and notices go with that."""
         access = self.access(thread)
         return isinstance(access, Access) and server in self._offered and not access.rule(server).nothing
+
+    def gives_whole(self, thread: str, server: str) -> bool:
+        """Whether a thread gets all of a server, whatever it offers."""
+        access = self.access(thread)
+        if not isinstance(access, Access) or server not in self._offered:
+            return False
+        rule = access.rule(server)
+        return not isinstance(rule.allow, frozenset) and not rule.deny
 
     def gives(self, thread: str, server: str, tool: str, *, underlying: Iterable[str] = ()) -> bool:
         """Whether a thread may use a tool, or a part of a profile, of a server.
@@ -143,6 +165,6 @@ class Grants:
             return False
         return not any(name in rule.deny for name in underlying)
 
-    def why_not(self, thread: str, server: str, tool: str) -> str:
-        """The reason of a refusal, for the owner's records; never for the caller."""
-        return self.access(thread).allows(server, tool).reason
+    def refuses(self, thread: str) -> bool:
+        """Whether a thread gets nothing because that is how doubts are decided: it is closed, or names what isn't."""
+        return isinstance(self.access(thread), Refused)

@@ -38,6 +38,10 @@ class Credentials(Protocol):
         """
         ...
 
+    def mask(self, text: str) -> str:
+        """A text without them."""
+        ...
+
     async def aclose(self) -> None:
         """Wait for what is under way."""
         ...

@@ -48,6 +48,7 @@ class Pool:
         self._store = store
         self._clock = clock or LoopClock()
         self._patience = patience or Patience()
+        self._credentials = credentials
         # What a bridge signs lives as long as its parked calls: as long as this process.
         self._opener = opener or Opening(token_bytes(32), credentials)
         self._changing = asyncio.Lock()
@@ -80,6 +81,12 @@ class Pool:
                 *(upstream.aclose("not set up any more") for upstream in gone),
                 *(upstream.reconfigure(config) for upstream, config in changed),
             )
+
+    def mask(self, text: str) -> str:
+        """A text without the secrets that servers were started or are reached with."""
+        for upstream in self._upstreams.values():
+            text = upstream.mask(text)
+        return text if self._credentials is None else self._credentials.mask(text)
 
     async def release(self, key: LinkKey) -> None:
         """A session has ended (or without `session` a whole thread), at every upstream."""

@@ -14,14 +14,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
+from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
-from hotplug.gateway.message import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
+from hotplug.gateway.message import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Message,
+    Object,
+    Raw,
+    dumps,
+    loads,
+    split,
+)
 from hotplug.gateway.names import Holder
 from hotplug.gateway.noting import Noting
 from hotplug.gateway.records import Records
@@ -45,6 +55,8 @@ _LISTS: Final[Mapping[str, ListKind]] = {method: kind for kind, (method, _, _) i
 _LEGACY_ONLY: Final = frozenset(
     {"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
+_ALWAYS: Final = frozenset({"initialize", "ping", "server/discover"})
+"""What is answered to a thread too that is refused: that it is connected, to nothing."""
 _logger = logging.getLogger(__name__)
 _PASSED: Final = frozenset({"mcp-protocol-version", "traceparent", "tracestate"})
 
@@ -88,6 +100,8 @@ class Router:
         self, view: View, seal: StateSeal, *, records: Records | None = None, tracing: Tracing | None = None
     ) -> None:
         self.view = view
+        self.served: set[str] = set()
+        """Threads that something was answered to, until they are closed."""
         self._seal = seal
         self._records = records
         self._tracing = tracing or Tracing()
@@ -102,6 +116,7 @@ class Router:
     @asynccontextmanager
     async def handle(self, caller: Caller, message: Message) -> AsyncGenerator[Answer]:
         """Answer one request; leaving the block early cancels it."""
+        self.served.add(caller.thread)
         context = caller_context(message.meta, caller.headers or {})
         span = self._tracing.serving(message.method or "", context, thread=caller.thread)
         with Noting(self._records, span, caller.thread, message) as noting:
@@ -114,6 +129,9 @@ class Router:
     async def _answer(self, caller: Caller, message: Message, noting: Noting) -> AsyncGenerator[Answer]:
         id_ = message.id or b"null"
         try:
+            if message.method not in _ALWAYS and self.view.grants.refuses(caller.thread):
+                # An error, and no empty success: nobody takes it for a thread that is to have nothing.
+                raise PermissionDenied("this thread is given nothing now; its owner is told why")
             own = await self._own(caller, message)
             route = own if own is not None else await self._route(caller, message, noting)
             if isinstance(route, Answer):
@@ -184,7 +202,8 @@ class Router:
         if link is None or not self.view.grants.gives_server(caller.thread, server):
             return
         with contextlib.suppress(LinkLost):
-            await link.send(message, scope=caller.scope)
+            # Settled, as requests are: who reads the first of two equal keys must read what was read here.
+            await link.send(message.settled(), scope=caller.scope)
 
     # What the gateway answers itself
 
@@ -263,7 +282,8 @@ class Router:
         if link is None:
             return None
         try:
-            async with link.exchange(Outgoing(message, self._headers(caller, message), caller.scope)) as answer:
+            outgoing = Outgoing(message.settled(), self._headers(caller, message), caller.scope)
+            async with link.exchange(outgoing) as answer:
                 if answer.frames is None:
                     return answer.message
                 async for frame in answer.frames:
@@ -477,25 +497,27 @@ class Router:
             code = _RESOURCE_NOT_FOUND if caller.era == "legacy" else INVALID_PARAMS
             raise Refusal(code, f"Resource not found: {uri}", {"uri": uri})
         known, own = found
+        if caller.session is not None and message.method != "resources/read":
+            mine = caller.session.subscribed.setdefault(known.server, set())
+            mine.add(own) if message.method == "resources/subscribe" else mine.discard(own)
         moved = message if own == uri else message.with_param("uri", own)
         return Route(known, _link(known), moved, f"{message.method} {own}")
 
     async def _completion(self, caller: Caller, message: Message) -> Route:
-        ref = message.value("ref")
-        kind = cast("dict[str, Any]", ref).get("type") if isinstance(ref, dict) else None
+        raw = message.params.get("ref")
+        ref = (split(raw) if raw is not None else None) or {}
+        kind, key = _text(ref, "type"), ""
         found: tuple[Known, str] | None = None
-        changed: dict[str, Any] = {}
         if kind == "ref/prompt":
-            name = cast("dict[str, Any]", ref).get("name")
-            found = await self._named(caller, "prompts", name if isinstance(name, str) else None)
-            changed = {**cast("dict[str, Any]", ref), "name": found[1] if found else None}
+            key = "name"
+            found = await self._named(caller, "prompts", _text(ref, key))
         elif kind == "ref/resource":
-            uri = cast("dict[str, Any]", ref).get("uri")
-            found = await self._located(caller, uri if isinstance(uri, str) else None)
-            changed = {**cast("dict[str, Any]", ref), "uri": found[1] if found else None}
+            key = "uri"
+            found = await self._located(caller, _text(ref, key))
         if found is None:
             raise Refusal(INVALID_PARAMS, "params.ref names nothing that there is")
-        moved = message if changed == ref else message.with_param("ref", changed)
+        # Written anew in any case: a key that is given twice in it is read here as it is read there.
+        moved = message.with_param("ref", {**ref, key: Raw(dumps(found[1]))})
         return Route(found[0], _link(found[0]), moved, "completion/complete")
 
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
@@ -534,11 +556,16 @@ class Router:
         return found
 
     async def _foreign(self, caller: Caller, message: Message) -> Route:
-        """A method that isn't the protocol's own goes where there is only one place for it."""
-        known = [one for one in await self.view.all_known(caller) if one.link is not None]
-        if len(known) != 1:
+        """A method that isn't the protocol's own goes where there is only one place for it.
+
+        What it does nobody knows here. So where some tools of its server are off it isn't passed on: it may use them.
+        """
+        upstreams = self.view.upstreams
+        servers = [server for server in self.view.servers(caller) if not upstreams.in_process(server)]
+        if len(servers) != 1 or not self.view.grants.gives_whole(caller.thread, servers[0]):
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
-        return Route(known[0], _link(known[0]), message, message.method or "")
+        known = await self.view.known(servers[0], caller)
+        return Route(known, _link(known), message, message.method or "")
 
     # On the way
 
@@ -605,6 +632,12 @@ def _capabilities(known: Known) -> Mapping[str, Any]:
     raw = known.link.hello.result.get("capabilities") if known.link is not None else None
     held = loads(raw) if raw is not None else None
     return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+
+
+def _text(fields: Object, name: str) -> str | None:
+    raw = fields.get(name)
+    value = loads(raw) if raw is not None else None
+    return value if isinstance(value, str) else None
 
 
 def _unknown_tool(name: str) -> Refusal:

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Gener
 from typing import Any, Final, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
-from hotplug.gateway.message import Message, Object, Raw, dumps, loads
+from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.replay import Replay
 
-__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Session", "Sessions", "declared_extensions"]
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "extensions_of"]
 
 SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
@@ -26,6 +26,8 @@ _QUEUE: Final = 1_000
 _PENDING: Final = 10_000
 
 OpenLink = Callable[["Session", str], Awaitable[Link]]
+Heard = Callable[["Session", str, Message], Message | None]
+"""What a session is told of a message that a server sends besides answers; None: nothing."""
 
 
 class Session:
@@ -35,9 +37,18 @@ class Session:
         thread: Whose it is.
         initialize: The client's `initialize` params, as they came.
         open_link: Opens this session's link to an upstream; raises `Unavailable`.
+        heard: Default: all of it, as it comes.
     """
 
-    def __init__(self, thread: str, initialize: Object, open_link: OpenLink, *, id_: str | None = None) -> None:
+    def __init__(
+        self,
+        thread: str,
+        initialize: Object,
+        open_link: OpenLink,
+        *,
+        id_: str | None = None,
+        heard: Heard | None = None,
+    ) -> None:
         self.id = id_ or secrets.token_hex(16)
         self.thread = thread
         self.initialize = initialize
@@ -46,7 +57,12 @@ class Session:
         self.used = time.monotonic()
         self.active = 0
         """Requests and streams that are open now."""
-        self.extensions = declared_extensions(initialize.get("capabilities"))
+        self.extensions: frozenset[str] = extensions_of(initialize.get("capabilities"))
+        self.subscribed: dict[str, set[str]] = {}
+        """The URIs of each server that were subscribed to."""
+        self.ends: list[Callable[[], None]] = []
+        """Called when it has ended."""
+        self._heard = heard
         self.replay = Replay()
         self._open_link = open_link
         self._links: dict[str, Link] = {}
@@ -98,6 +114,14 @@ class Session:
     async def _pump(self, server: str, link: Link) -> None:
         with contextlib.suppress(LinkLost):
             async for frame in link.general():
+                message = frame.message
+                if message is not None and self._heard is not None:
+                    frame.message = self._heard(self, server, message)
+                    if frame.message is None:
+                        if message.kind == "request":
+                            error = Message.error_of(message.id, METHOD_NOT_FOUND, "nobody can be asked here any more")
+                            await link.send(error)
+                        continue
                 self.tell(self.down(server, frame))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -179,6 +203,8 @@ class Session:
         if self.closed:
             return
         self.closed = True
+        for end in self.ends:
+            end()
         self._bell.set()
         tasks: list[asyncio.Task[Any]] = [*self._pumps.values(), *self._opening.values(), *self._tasks]
         for task in tasks:
@@ -255,17 +281,17 @@ class Sessions:
         await asyncio.gather(*(self.end(session) for session in self.all()))
 
 
-def declared_extensions(capabilities: Raw | None) -> frozenset[str]:
-    """The ids of the extensions in a client's capabilities, as they came."""
-    text = bytes(capabilities) if capabilities is not None else b""
+def extensions_of(raw: Raw | None) -> frozenset[str]:
+    """The names of the extensions in a client's capabilities, as they came."""
+    text = bytes(raw) if raw is not None else b""
     if b'"extensions"' not in text and b'"experimental"' not in text:
         return frozenset()
-    held = loads(text)
-    if not isinstance(held, dict):
+    capabilities = loads(text)
+    if not isinstance(capabilities, dict):
         return frozenset()
     found: set[str] = set()
     for key in ("extensions", "experimental"):
-        named = cast("dict[str, Any]", held).get(key)
+        named = cast("dict[str, Any]", capabilities).get(key)
         if isinstance(named, dict):
             found.update(cast("dict[str, Any]", named))
     return frozenset(found)

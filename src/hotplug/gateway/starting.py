@@ -27,12 +27,18 @@ AT_ONCE: Final = 4
 
 
 class OtherEra(Exception):
-    """This era can't be had: the other one may be."""
+    """This era can't be had, or shouldn't be: the other one may be.
 
-    def __init__(self, reason: str, *, silent: bool) -> None:
+    Args:
+        silent: It gave no answer.
+        slow: It answered, but took so long that its silence in the other era may have been its start.
+    """
+
+    def __init__(self, reason: str, *, silent: bool, slow: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.silent = silent
+        self.slow = slow
 
 
 class StartGate:
@@ -67,7 +73,8 @@ class Starter:
     tries again.
 
     Args:
-        probe: Seconds for an answer to `server/discover` of a server whose eras aren't known.
+        probe: Seconds for an answer in an era of which it isn't known whether it is spoken; more where the server is
+            known to take long to start.
         told: Called when a start failed, or came up after one had failed.
     """
 
@@ -95,6 +102,15 @@ class Starter:
         self._probe = probe
         self._told = told
         self._gate = StartGate()
+        self._took = 0.0
+        """Seconds of the longest start that came up."""
+        self._silent: dict[Era, float] = {}
+        """How long no answer came in an era that isn't known to be spoken."""
+
+    @property
+    def unsure(self) -> bool:
+        """Whether silence in the new era may have been a slow start."""
+        return "modern" in self._silent and not self._settled("modern", self._took or self._silent["modern"])
 
     def choose(self, era: Era, tries: list[tuple[Era, OtherEra]], *, shared: bool) -> Era | None:
         """The era to try next with the server; None where there is nothing left to try."""
@@ -102,6 +118,11 @@ class Starter:
             first: Era = "modern" if shared else era
             known = first in self.memory.speaks or first not in self.memory.lacks
             return first if known else _other(first)
+        slow = next((at for at, (_, error) in enumerate(tries) if error.slow), None)
+        if slow is not None:
+            # The other era once more, with time enough; where there is none, the one that was slow.
+            native = tries[slow][0]
+            return (_other(native), native, None)[min(len(tries) - 1 - slow, 2)]
         if len(tries) == 1:
             return _other(tries[0][0])
         # Silent at the probe, and not of the old era: it is new, and slow.
@@ -128,12 +149,18 @@ class Starter:
                 raise OtherEra(f"it doesn't speak the {era} era", silent=False)
             began = self._clock.time()
             link = await self._open(era, initialize, last=last)
-            quick = self._clock.time() - began <= self._probe
+            took = self._clock.time() - began
+            self._took = max(took, self._took)
+            self._silent.pop(era, None)
+            settled = self._settled(_other(era), took)
             self._gate.proven = True
             self.backoff.succeeded()
             failed, self.failure = self.failure, None
             try:
-                await memory.found(era, link.hello, sure=quick or "modern" in memory.speaks)
+                await memory.found(era, link.hello, sure=settled or _other(era) in memory.speaks)
+                if not settled and not last:
+                    memory.trust(_other(era))
+                    raise OtherEra(f"it took {took:.1f} s to start", silent=False, slow=True)
             except BaseException:
                 # Nobody gets it any more.
                 await link.aclose()
@@ -142,10 +169,16 @@ class Starter:
             self._told()
         return link
 
+    def _settled(self, era: Era, took: float) -> bool:
+        """Whether the silence in an era was long enough to mean something, for a server that starts in this time."""
+        return era not in self._silent or 2 * took <= self._silent[era]
+
     async def _open(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
         config, memory = self.config, self.memory
-        probing = era == "modern" and era not in memory.speaks and not last
-        limit = min(self._probe, config.start_timeout) if probing else config.start_timeout
+        # The new era is tried first, so it may be anything; the old one only where the new one is known.
+        doubtful = era not in memory.speaks and (era == "modern" or _other(era) in memory.speaks)
+        probing = doubtful and (not last or self._took > 0)
+        limit = min(max(self._probe, 2 * self._took + 1), config.start_timeout) if probing else config.start_timeout
         began = self._clock.time()
         try:
             launch = await launch_of(config.target, secrets=self._secrets, name=config.name)
@@ -157,6 +190,7 @@ class Starter:
             if era in memory.speaks:
                 # What was remembered is wrong, all of it.
                 await memory.forget()
+            self._silent.pop(era, None)
             memory.doubt(era)
             raise OtherEra(error.reason, silent=False) from None
         except LinkLost as error:
@@ -165,6 +199,8 @@ class Starter:
             silent = self._clock.time() - began >= 0.9 * limit
             if era in memory.speaks or (is_remote(self.config) and not (probing and silent)):
                 raise await self.fail(error.reason) from None
+            if silent:
+                self._silent[era] = self._clock.time() - began
             memory.doubt(era)
             raise OtherEra(error.reason, silent=True) from None
         except HotplugError as error:
@@ -193,6 +229,8 @@ class Starter:
         self.backoff.forget()
         self.failure = None
         self._gate = StartGate()
+        self._took = 0.0
+        self._silent.clear()
 
 
 def _other(era: Era) -> Era:

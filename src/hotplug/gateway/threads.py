@@ -8,8 +8,9 @@ next question here: each asks the store for the number of the last change first.
 from __future__ import annotations
 
 import builtins
+import logging
 import unicodedata
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from datetime import UTC, datetime
 from time import time
 from types import MappingProxyType, TracebackType
@@ -18,12 +19,13 @@ from typing import Final, Literal, Self
 import anyio
 
 from hotplug.access import DEEPEST, Lineage, Thread
-from hotplug.errors import HotplugError
+from hotplug.errors import HotplugError, StoreError
 from hotplug.gateway.tokens import OWNER, new_thread_id, new_token, same_hash, token_hash
 from hotplug.store.protocols import Store
+from hotplug.store.settings import SettingsFile
 from hotplug.store.threads import ThreadRecord, ThreadStore, threads_of
 
-__all__ = ["MOST_OPEN", "ThreadRecord", "ThreadRefused", "Threads", "thread_document"]
+__all__ = ["MOST_OPEN", "ThreadRecord", "ThreadRefused", "Threads", "forget_picks", "thread_document"]
 
 MOST_OPEN: Final = 20_000
 """Threads that may be open at once."""
@@ -31,6 +33,8 @@ MOST_OPEN: Final = 20_000
 _LONGEST_TITLE: Final = 200
 _LONGEST_PROJECT: Final = 256
 _CONTROLS: Final = ("Cc", "Cs", "Zl", "Zp")
+
+_log = logging.getLogger(__name__)
 
 Why = Literal["parent", "depth", "project", "limit", "delegated", "title"]
 
@@ -272,6 +276,20 @@ class Threads:
         token = self._hashes.pop(id_, None)
         if token is not None:
             self._ids.pop(token, None)
+
+
+def forget_picks(settings: SettingsFile, closed: Collection[str]) -> None:
+    """Take the access profiles that were picked for closed threads out of the settings: their ids never come back.
+
+    Waits for whoever saves them. Where they can't be written it is left, and a warning says so.
+    """
+    gone = [one for one in closed if one != OWNER]  # the owner's own opens again
+    if not gone or not settings.path.exists():
+        return
+    try:
+        settings.prune(gone)
+    except StoreError as error:
+        _log.warning("what was picked for closed threads stays in the settings: %s", error)
 
 
 def _by_age(thread: ThreadRecord) -> tuple[datetime, int, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from typing import Any, Final, Literal, cast
 from hotplug.errors import ConfigError, StoreError
 from hotplug.gateway.config import GatewayConfig, Narrowing, Notice, ServerConfig
 from hotplug.gateway.config_file import CONFIG_NAME, Project, default_config_path, parse_project, read_config
+from hotplug.store.settings import SETTINGS_NAME, SETTINGS_VARIABLE
 
 __all__ = [
     "ProjectFile",
@@ -219,7 +221,8 @@ def load_config(path: Path | None = None, *, start: Path | None = None, trust: T
 
     Args:
         path: The owner's file; default: `default_config_path()`. One that isn't there reads as empty, unless it was
-            named here.
+            named here. The access settings of one that is named here are in `settings.json` beside it, unless
+            `HOTPLUG_SETTINGS` names others.
         start: Where to look upward from for projects' files; None: nowhere.
         trust: What is trusted; default: the user's own memory of it.
 
@@ -229,7 +232,9 @@ def load_config(path: Path | None = None, *, start: Path | None = None, trust: T
     if path is not None and not path.expanduser().exists():
         raise ConfigError(f"there is no file {path}", hint="hotplug init writes one")
     owner = default_config_path() if path is None else path.expanduser()
-    config = read_config(owner)
+    # Beside a file that was named lie its own settings: another user's, or a try's, are not the owner's everyday ones.
+    beside = None if path is None or os.environ.get(SETTINGS_VARIABLE) else owner.parent / SETTINGS_NAME
+    config = read_config(owner, settings=beside)
     if start is None:
         return config
     known = trust or Trust()

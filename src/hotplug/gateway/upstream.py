@@ -485,7 +485,9 @@ class Upstream:
 
         try:
             memory = self._starter.memory
-            hello = memory.hellos.get("legacy") if "legacy" in memory.speaks else None
+            # Where it may just be slow, it has to be seen how long it takes.
+            known = "legacy" in memory.speaks and not self._starter.unsure
+            hello = memory.hellos.get("legacy") if known else None
             link = await self._opener.for_modern_client(open_legacy, owner=key.thread, hello=hello)
         except LinkLost as error:
             raise causes[-1] if causes else await self._starter.fail(error.reason) from None

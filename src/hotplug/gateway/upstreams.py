@@ -78,14 +78,19 @@ class Servers:
         """All servers, in the order of the file."""
         return tuple(self._configs)
 
-    def update(self, configs: Mapping[str, ServerConfig]) -> None:
-        """Take a changed configuration; the pool is told by whoever has it."""
+    async def update(self, configs: Mapping[str, ServerConfig]) -> None:
+        """Take a changed configuration; the pool is told by whoever has it.
+
+        What a changed or removed server spoke is let go of; a changed one is looked at anew.
+        """
         new = {name: config for name, config in configs.items() if not config.disabled}
-        for name, config in self._configs.items():
-            if new.get(name) != config:
-                self._spoken.pop(name, None)
+        changed = [name for name, config in self._configs.items() if new.get(name) != config]
+        left = [self._spoken.pop(name, None) for name in changed]
         self._configs = new
         self._joined()
+        for one in left:
+            if one is not None and one.speaker is not None:
+                await one.speaker.aclose()
 
     def in_process(self, server: str) -> bool:
         """Whether it runs in this process, so that there is no link to it."""
@@ -123,6 +128,11 @@ class Servers:
         key = LinkKey(session.thread, session.id)
         await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
 
+    async def release_thread(self, thread: str) -> None:
+        """A thread was closed: its links end, and children that only it used."""
+        key = LinkKey(thread, None)
+        await asyncio.gather(*(upstream.release(key) for upstream in self._pool.upstreams.values()))
+
     async def catalog(self, server: str, link: Link) -> Catalog:
         """What a server offers on a link."""
         return await self.upstream(server).catalog(link)
@@ -151,8 +161,14 @@ class Servers:
             if known.speaker is None and edition not in known.seen:
                 at = _At(link)
                 conversation = self._conversation(server, at) if link is not None else None
-                known.speaker = await speak(config, conversation=conversation, store=self._store)
+                speaker = await speak(config, conversation=conversation, store=self._store)
                 at.link = None
+                if self._configs.get(server) != config:
+                    # It was changed meanwhile: whoever asks next gets what it is now.
+                    if speaker is not None:
+                        await speaker.aclose()
+                    raise Unavailable(f"the entry of {server} was just changed")
+                known.speaker = speaker
                 if len(known.seen) >= _EDITIONS:
                     known.seen.clear()
                 known.seen[edition] = None

@@ -35,8 +35,7 @@ _AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
 _TOOLSETS: Final = 2_000
-_EDITIONS: Final = 16
-"""Catalogs of one server whose pins are remembered: threads with children of their own may see several at once."""
+_CHECKED: Final = 1_000
 _logger = logging.getLogger(__name__)
 
 
@@ -143,7 +142,8 @@ class View:
         self.grants = grants
         self.book = book
         self._pins = pins
-        self._seen: dict[str, dict[int, Mapping[str, str]]] = {}
+        self._seen: dict[tuple[str, int], Mapping[str, str]] = {}
+        self._editions = 0
         self._toolsets: dict[tuple[str, bool], tuple[Any, Toolset]] = {}
         self._search = search or SearchConfig()
         self._listeners: list[tuple[str, Callable[[str], None]]] = []
@@ -173,30 +173,43 @@ class View:
             closed = await self._closed(server, catalog)
             known = Known(server, link, catalog, closed, speaker, piped=not self.upstreams.remote(server))
         parts = tuple(speaker.offers) if speaker is not None else ()
-        if parts:
-            await self.book.learn_parts(parts)
+        if speaker is not None:
+            # Those of its profiles that it doesn't have too: a call to one is answered alike, whoever else has it.
+            declared = (part for one in speaker.definitions for part in one.all_parts.values() if part.kind != "event")
+            await self.book.learn_parts(tuple(dict.fromkeys((*parts, *(part.name for part in declared)))))
         self.grants.offers(server, (*known.catalog.tools.by_name, *parts))
         return known
 
     async def _closed(self, server: str, catalog: Catalog) -> Mapping[str, str]:
-        editions = self._seen.setdefault(server, {})
-        closed = editions.get(catalog.version)
+        # Each thread may have a child of its own, which lists what it likes.
+        key = (server, catalog.version)
+        closed = self._seen.get(key)
         if closed is None:
-            closed = dict(await self._pins.closed(server, catalog.tools.items))
+            edition = self._editions
+            found = dict(await self._pins.closed(server, catalog.tools.items))
             for item in catalog.tools.items:
                 reason = unusable_schemas(item.raw)
                 if reason is not None:
-                    closed[item.name] = reason
+                    found[item.name] = reason
             for kind in KINDS:
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
-            if len(editions) >= _EDITIONS:
-                editions.clear()
-            editions[catalog.version] = closed
+            closed = found
+            if edition == self._editions:
+                if len(self._seen) >= _CHECKED:
+                    self._seen.clear()
+                self._seen[key] = closed
         return closed
 
     def forget_pins(self) -> None:
         """Look at all definitions anew: an owner accepted some."""
+        self._editions += 1
         self._seen.clear()
+
+    def renew(self, search: SearchConfig) -> None:
+        """Go by another configuration: names and what is listed may be others."""
+        self._search = search
+        self._seen.clear()
+        self._toolsets.clear()
 
     async def all_known(self, caller: Caller, *, wait: float | None = None) -> list[Known]:
         """Those of the caller's servers that answer in time; a bad one never delays the others for longer.
@@ -283,7 +296,7 @@ class View:
         Operations of profiles come first, then raw tools by server.
         """
         stamp = (
-            self.grants.refresh(),
+            self.grants.access(caller.thread),
             self.book.version,
             tuple((one.server, one.catalog.version, one.closed) for one in known),
             tuple((one.server, one.version) for one in self.upstreams.instances.speakers),
@@ -370,6 +383,19 @@ class View:
 
     # Changes
 
+    def heard(self, session: Session, server: str, message: Message) -> Message | None:
+        """What a session is told of what a server says besides answers: nothing of a server that is taken away."""
+        if not self.grants.gives_server(session.thread, server):
+            return None
+        if message.method == "notifications/resources/updated":
+            link = session.links().get(server)
+            uri = message.text("uri") or ""
+            mine = session.subscribed.get(server, ())
+            if getattr(link, "shared", False) and not any(uri.startswith(one) for one in mine):
+                # Somebody else's subscription, on the child that all share.
+                return None
+        return self.shown(server, message)
+
     def on_change(self, thread: str, told: Callable[[str], None]) -> Callable[[], None]:
         """Be told the method of each notice that a list of a thread changed by our doing; gives what ends it."""
         entry = (thread, told)
@@ -381,12 +407,25 @@ class View:
 
         return end
 
-    def announce(self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None) -> None:
-        """Tell those who listen that lists changed: of one thread, or of all."""
+    @property
+    def listening(self) -> frozenset[str]:
+        """The threads that somebody listens for."""
+        return frozenset(thread for thread, _ in self._listeners)
+
+    def announce(
+        self, kinds: Sequence[ListKind] = _ANNOUNCED, thread: str | None = None, server: str | None = None
+    ) -> None:
+        """Tell those who listen that lists changed.
+
+        Args:
+            thread: Of this one alone.
+            server: Of those that are given something of this one: nobody else hears that there is one.
+        """
         for whose, told in tuple(self._listeners):
-            if thread is None or whose == thread:
-                for kind in kinds:
-                    told(f"notifications/{kind}/list_changed")
+            if thread not in (None, whose) or (server is not None and not self.grants.gives_server(whose, server)):
+                continue
+            for kind in kinds:
+                told(f"notifications/{kind}/list_changed")
 
 
 def _is_open(known: Known, tool: str) -> bool:

@@ -33,8 +33,9 @@ from hotplug.store.whole import (
     target_of,
 )
 
-__all__ = ["SETTINGS_VARIABLE", "Kept", "Looked", "Saved", "SettingsFile", "default_settings_path"]
+__all__ = ["SETTINGS_NAME", "SETTINGS_VARIABLE", "Kept", "Looked", "Saved", "SettingsFile", "default_settings_path"]
 
+SETTINGS_NAME: Final = "settings.json"
 SETTINGS_VARIABLE: Final = "HOTPLUG_SETTINGS"
 """The environment variable that names another settings file."""
 
@@ -55,7 +56,7 @@ def default_settings_path() -> Path:
         return Path(named)
     import platformdirs
 
-    return Path(platformdirs.user_config_dir("hotplug", appauthor=False)) / "settings.json"
+    return Path(platformdirs.user_config_dir("hotplug", appauthor=False)) / SETTINGS_NAME
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What was read last; `kept` if nothing more of it is to be kept, `settled` if no later write can look the same."""
+    """What was read last; `kept` if nothing more is to be kept of it, `settled` if no later write can look the same."""
 
     identity: tuple[int, ...]
     data: bytes

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import anyio
+
 from hotplug.testing.program import started
 
 SOURCES = Path(__file__).parents[3] / "src"
@@ -55,6 +57,18 @@ class Road:
     @property
     def headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.token}"}
+
+
+class Errors:
+    """What a program has written to its standard error so far."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def wait_for(self, words: str) -> None:
+        with anyio.fail_after(30):
+            while words not in self._path.read_text():
+                await anyio.sleep(0.05)
 
 
 class Home:
@@ -113,6 +127,29 @@ class Home:
         with started(self.command("serve", "--http", "0", *words), env=self.env, seconds=60) as url:
             yield url
 
+    @contextmanager
+    def watched(self, *words: str) -> Generator[tuple[str, Errors]]:
+        """As `serving`, with what it writes to standard error."""
+        path = self.folder / "serve.err"
+        with path.open("w") as errors:
+            program = subprocess.Popen(
+                self.command("serve", "--http", "0", *words),
+                env=self.env,
+                cwd=self.work,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+            try:
+                assert program.stdout is not None
+                yield program.stdout.readline().strip(), Errors(path)
+            finally:
+                program.terminate()
+                program.wait(20)
+                assert program.stdout is not None
+                program.stdout.close()
+
     def over_stdio(self, *words: str, env: dict[str, str] | None = None) -> Road:
         return Road(command=self.command("serve", *words), env=self.env | (env or {}))
 
@@ -133,3 +170,24 @@ class Home:
 def text_of(content: Sequence[Any]) -> str:
     """The first block's text."""
     return content[0].text
+
+
+def child(name: str, folder: Path, script: str = "plain", *more: str) -> str:
+    """The entry of a raw server; what it does is written to `NAME.record` in the folder."""
+    arguments = [str(CHILDREN / f"{script}.py"), str(folder / f"{name}.record"), *more]
+    return f"\n[servers.{json.dumps(name)}]\ncommand = {json.dumps(sys.executable)}\nargs = {json.dumps(arguments)}\n"
+
+
+def running(folder: Path) -> list[int]:
+    """The processes of such servers that are there now."""
+    found: list[int] = []
+    for record in folder.glob("*.record"):
+        for line in record.read_text().splitlines():
+            if line.startswith("start "):
+                pid = int(line.split()[1])
+                try:
+                    os.kill(pid, 0)
+                except ProcessLookupError:
+                    continue
+                found.append(pid)
+    return found

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import httpx2
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from mcp import Client, MCPError
 
-from .home import CALENDAR, EVERYTHING, JUNE, ROADS, ZONED, Home, Road, RoadName, text_of
+from .home import CALENDAR, EVERYTHING, JUNE, ROADS, ZONED, Home, RoadName, text_of
+from .sdk import connected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
-
-
-@asynccontextmanager
-async def connected(road: Road, mode: str = "auto", **options: Any) -> AsyncGenerator[Client]:
-    if road.command:
-        parameters = StdioServerParameters(command=road.command[0], args=list(road.command[1:]), env=road.env)
-        async with Client(stdio_client(parameters), mode=mode, **options) as client:
-            yield client
-        return
-    async with httpx2.AsyncClient(headers=road.headers, timeout=60) as http:
-        async with Client(streamable_http_client(road.url, http_client=http), mode=mode, **options) as client:
-            yield client
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -191,7 +191,7 @@ class Guarded:
 
 @asynccontextmanager
 async def serving(app: Any, sock: socket.socket, tls: Any = None) -> AsyncGenerator[None]:
-    config = uvicorn.Config(app, log_level="critical", lifespan="off", http="h11", ws="none")
+    config = uvicorn.Config(app, log_level="critical", lifespan="auto", http="h11", ws="none")
     config.load()
     if tls is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

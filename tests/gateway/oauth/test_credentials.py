@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.gateway.pooling import initialize, until
 
 from hotplug.connect.secrets import NoSecrets
 from hotplug.errors import Unavailable
@@ -23,7 +24,6 @@ from hotplug.gateway.oauth.login import log_in, log_out
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.upstream import LinkKey
 
-from ..pooling import initialize, until
 from .guarded import Guarded, Hour, browser, guarded
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +78,7 @@ async def test_requests_carry_the_token_of_the_login(folder: Path, era: Era) -> 
 
 async def test_without_a_login_it_says_what_to_do(folder: Path) -> None:
     async with guarded() as server, pooled(server, folder, Hour()) as pool:
-        with pytest.raises(Unavailable, match="nobody is logged in: hotplug server login remote"):
+        with pytest.raises(Unavailable, match=r"nobody is logged in: hotplug server login remote"):
             await linked(pool, "modern")
         assert server.resource.requests == []
 
@@ -160,7 +160,7 @@ async def test_a_refused_renewal_makes_it_unavailable_until_somebody_logs_in_aga
         server.accounts.refuse_renewals = True
         hour.now += 3601
         async with pooled(server, folder, hour) as pool:
-            with pytest.raises(Unavailable, match="it was taken back.*log in again.*hotplug server login remote"):
+            with pytest.raises(Unavailable, match=r"it was taken back.*log in again.*hotplug server login remote"):
                 await linked(pool, era)
             assert pool.upstreams["remote"].state.kind == "failed"
         assert server.accounts.renewals == 1
@@ -180,7 +180,7 @@ async def test_a_login_that_ends_while_it_is_used_fails_the_call_and_is_asked_of
             server.accounts.refuse_renewals = True
             server.accounts.take_back()
             for _ in range(3):
-                with pytest.raises(LinkLost, match="log in again") as raised:
+                with pytest.raises(LinkLost, match=r"log in again") as raised:
                     await authorization(link)
                 assert not raised.value.sent
             assert server.accounts.renewals == 1
@@ -197,7 +197,7 @@ async def test_a_server_that_refuses_every_token_ends_no_chain_of_renewals(folde
             link = await linked(pool, "modern")
             server.accounts.load_access_token = _nobody  # type: ignore[method-assign]
             for _ in range(5):
-                with pytest.raises(LinkLost, match="401"):
+                with pytest.raises(LinkLost, match=r"401"):
                     await authorization(link)
         assert server.accounts.renewals == 1
 
@@ -214,9 +214,9 @@ async def test_an_authorization_server_that_is_away_costs_no_login(folder: Path)
         async with pooled(server, folder, hour) as pool:
             link = await linked(pool, "modern")
             hour.now += 3601
-            with pytest.raises(LinkLost, match="can't be renewed now: its authorization server answers HTTP 500"):
+            with pytest.raises(LinkLost, match=r"can't be renewed now: its authorization server answers HTTP 500"):
                 await authorization(link)
-            with pytest.raises(LinkLost, match="can't be renewed now"):
+            with pytest.raises(LinkLost, match=r"can't be renewed now"):
                 await authorization(link)
             del server.accounts.exchange_refresh_token
             hour.now += 6
@@ -261,7 +261,7 @@ async def test_logging_out_ends_what_runs(folder: Path) -> None:
             done = await log_out(server.config(), NoSecrets(), folder=folder)
             assert (done.was, done.revoked, done.problem) == (True, True, None)
             hour.now += 2
-            with pytest.raises(LinkLost, match="nobody is logged in"):
+            with pytest.raises(LinkLost, match=r"nobody is logged in"):
                 await authorization(link)
         assert set(server.accounts.revoked) == {login.access_token, login.tokens["refresh_token"]}
         assert not list(folder.glob("*.json"))
@@ -274,7 +274,7 @@ async def test_a_changed_address_needs_a_new_login(folder: Path) -> None:
         there = server.config()
         moved = replace(there, target=replace(there.target, url=server.url + "?v=2"))  # type: ignore[type-var]
         async with Pool({"remote": moved}, credentials=OAuthCredentials(folder=folder, clock=hour)) as pool:
-            with pytest.raises(Unavailable, match="nobody is logged in"):
+            with pytest.raises(Unavailable, match=r"nobody is logged in"):
                 await linked(pool, "modern")
 
 
@@ -285,7 +285,7 @@ async def test_another_scope_that_a_call_wants_is_named(folder: Path) -> None:
         async with pooled(server, folder, hour) as pool:
             link = await linked(pool, "modern")
             server.required.append("write")
-            with pytest.raises(LinkLost, match="doesn't reach far enough.*log in again"):
+            with pytest.raises(LinkLost, match=r"doesn't reach far enough.*log in again"):
                 await authorization(link)
 
 
@@ -329,12 +329,12 @@ async def test_it_is_kept_where_only_its_owner_can_read_it(folder: Path) -> None
         assert json.loads(path.read_text())["schema"] == "hotplug.login/1"
         path.chmod(0o644)
         async with pooled(server, folder, Hour()) as pool:
-            with pytest.raises(Unavailable, match="is open to other users .*chmod 600"):
+            with pytest.raises(Unavailable, match=r"is open to other users .*chmod 600"):
                 await linked(pool, "modern")
         path.chmod(0o600)
         path.write_text("{")
         async with pooled(server, folder, Hour()) as pool:
-            with pytest.raises(Unavailable, match="holds no login that can be read .*log in again"):
+            with pytest.raises(Unavailable, match=r"holds no login that can be read .*log in again"):
                 await linked(pool, "modern")
 
 

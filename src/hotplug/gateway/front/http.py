@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, Protocol, cast
 
 from hotplug.errors import StoreError
@@ -29,9 +29,8 @@ from hotplug.gateway.link import Answer, Frame, LinkLost
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.replay import Stream
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, Sessions, declared_extensions
-from hotplug.gateway.threads_api import unauthorized
-from hotplug.gateway.tokens import bearer_of
+from hotplug.gateway.sessions import Session, Sessions, extensions_of
+from hotplug.gateway.threads_api import authorization_of, unauthorized
 from hotplug.gateway.view import Caller
 
 __all__ = ["BODY_LIMIT", "HttpFront"]
@@ -96,6 +95,12 @@ class HttpFront:
         self._api = api
         self._limit = body_limit
         self._scopes = itertools.count(1)
+        self._open: dict[str, set[_Watch]] = {}
+
+    def end(self, thread: str) -> None:
+        """Break off what is being answered to a thread: it was closed."""
+        for watch in tuple(self._open.get(thread, ())):
+            watch.break_off()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,6 +112,9 @@ class HttpFront:
             (name.decode("latin-1"), value.decode("latin-1").strip(" \t")) for name, value in scope["headers"]
         ]
         headers = dict(raw)
+        for name in ("host", "origin"):
+            # Two of them are none: whoever stands in front of this may have looked at the other one.
+            headers.update({name: ", ".join(held)} if len(held := [v for k, v in raw if k == name]) > 1 else {})
         try:
             refused = self._guard.refuses(headers)
             if refused is not None:
@@ -115,7 +123,7 @@ class HttpFront:
             if self._api is not None and not path.endswith("/mcp") and (path == "/threads" or path[:9] == "/threads/"):
                 await self._api(scope, receive, send)
                 return
-            thread = self._thread(path, headers)
+            thread = self._thread(path, scope["headers"])
             request = _Request(scope["method"], headers, raw, receive, send)
             await self._serve(thread, request)
         except _Done as done:
@@ -130,11 +138,11 @@ class HttpFront:
             _logger.error("a request failed inside the gateway (%s)", type(error).__name__, exc_info=error)
             await _respond(send, 500, Message.error_of(None, INTERNAL_ERROR, "Internal error").encode(), _JSON)
 
-    def _thread(self, path: str, headers: MutableMapping[str, str]) -> str:
+    def _thread(self, path: str, raw: Iterable[tuple[bytes, bytes]]) -> str:
         parts = path.split("/")
         if len(parts) != 4 or parts[0] or parts[1] != "threads" or parts[3] != "mcp":
             raise _Done(404, b"Not Found", _TEXT)
-        token = bearer_of(headers.get("authorization"))
+        token = authorization_of(raw)
         if token is None or not self._threads.authenticate(parts[2], token):
             refused = unauthorized()
             raise _Done(refused.status, refused.body, *refused.headers)
@@ -185,9 +193,10 @@ class HttpFront:
         rejected = check_modern(message, request.headers)
         if rejected is not None:
             raise _answered(rejected.answer(message.id))
-        extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
-        caller = Caller(thread, "modern", f"r{next(self._scopes)}", headers=request.headers, extensions=extensions)
-        async with _cancelled_with(request) as watch, self._router.handle(caller, message) as answer:
+        declared = extensions_of(message.meta.get(CAPABILITIES_META))
+        scope = f"r{next(self._scopes)}"
+        caller = Caller(thread, "modern", scope, headers=request.headers, extensions=declared)
+        async with self._watched(thread, request) as watch, self._router.handle(caller, message) as answer:
             await self._write(request, answer, legacy=None)
             watch.done()
 
@@ -249,7 +258,7 @@ class HttpFront:
 
         task = session.spawn(run())
         try:
-            async with _cancelled_with(request) as watch:
+            async with self._watched(session.thread, request) as watch:
                 await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
                 if kept.done():
                     await self._stream(request, kept.result().read(), session)
@@ -290,7 +299,7 @@ class HttpFront:
         session.active += 1
         try:
             last = request.headers.get("last-event-id")
-            async with _cancelled_with(request) as watch:
+            async with self._watched(thread, request) as watch:
                 if last is not None and last.startswith("~"):
                     found = session.replay.find(last)
                     if found is None:
@@ -322,6 +331,30 @@ class HttpFront:
                 await self._stream(request, mapped(answer.frames), session)
         except LinkLost:
             raise _session_gone() from None
+
+    @contextlib.asynccontextmanager
+    async def _watched(self, thread: str, request: _Request) -> AsyncGenerator[_Watch]:
+        """Cancel what runs inside when the client goes away, which is how it cancels, and when the thread is closed."""
+        current = asyncio.current_task()
+        assert current is not None
+        watch = _Watch(request, current)
+        held = self._open.setdefault(thread, set())
+        held.add(watch)
+        try:
+            yield watch
+        except asyncio.CancelledError:
+            if not watch.stopped:
+                raise
+            current.uncancel()
+            if watch.broken:
+                await request.finish()
+        finally:
+            held.discard(watch)
+            if not held and self._open.get(thread) is held:
+                del self._open[thread]
+            watch.done()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watch.watching
 
     # Answers
 
@@ -424,12 +457,21 @@ class _Request:
         self.receive = receive
         self.begun = False
         """Whether an answer has begun."""
+        self.ended = False
         self._send = send
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Send a part of the answer."""
         self.begun = True
+        self.ended = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
+
+    async def finish(self) -> None:
+        """Answer as somebody is answered whose thread isn't open, or end what was begun."""
+        if not self.begun:
+            await unauthorized().send(self.send)
+        elif not self.ended:
+            await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def accepts(self) -> tuple[bool, bool]:
         """Whether JSON, and whether a stream of events may be answered."""
@@ -468,41 +510,32 @@ _ONE_OBJECT: Final = "Body must be a single JSON-RPC request or notification obj
 
 
 class _Watch:
-    """Watches for the client's leaving while a request is answered."""
+    """Watches for what ends the answering of a request early."""
 
-    def __init__(self, task: asyncio.Task[None]) -> None:
+    def __init__(self, request: _Request, task: asyncio.Task[Any]) -> None:
+        self.stopped = False
+        """Whether it was ended from here."""
+        self.broken = False
+        """Whether by the gateway: the client is still there."""
+        self._request = request
         self._task = task
+        self.watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.stopped = True
+        self._task.cancel()
+
+    def break_off(self) -> None:
+        """End it: the thread isn't open any more."""
+        if not self.stopped and self.watching.cancel():
+            self.stopped = self.broken = True
+            self._task.cancel()
 
     def done(self) -> None:
         """The answer is whole: the connection's end is none of a cancellation now."""
-        self._task.cancel()
-
-
-@contextlib.asynccontextmanager
-async def _cancelled_with(request: _Request) -> AsyncGenerator[_Watch]:
-    """Cancel what runs inside when the client goes away: in the modern era that is how it cancels."""
-    current = asyncio.current_task()
-    assert current is not None
-    left = False
-
-    async def watch() -> None:
-        nonlocal left
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        left = True
-        current.cancel()
-
-    task = asyncio.create_task(watch())
-    try:
-        yield _Watch(task)
-    except asyncio.CancelledError:
-        if not left:
-            raise
-        current.uncancel()
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        self.watching.cancel()
 
 
 def _answered(message: Message, status: int | None = None) -> _Done:

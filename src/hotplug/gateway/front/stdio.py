@@ -16,7 +16,7 @@ from hotplug.gateway.eras import CAPABILITIES_META, VERSION_META, check_modern
 from hotplug.gateway.link import Answer, Frame
 from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, Message, NotAMessage
 from hotplug.gateway.router import Router
-from hotplug.gateway.sessions import Session, declared_extensions
+from hotplug.gateway.sessions import Session, extensions_of
 from hotplug.gateway.view import Caller
 
 __all__ = ["LINE_LIMIT", "Lines", "StandardStreams", "StdioFront"]
@@ -60,7 +60,7 @@ class StdioFront:
         lines: Lines,
     ) -> None:
         self._router = router
-        self._thread = thread
+        self.thread = thread
         self._new_session = new_session
         self._open_thread = open_thread
         self._lines = lines
@@ -83,6 +83,17 @@ class StdioFront:
             if self._session is not None:
                 await self._session.aclose()
 
+    async def end(self) -> None:
+        """Break off what is under way: the thread was closed. What comes from now on is refused."""
+        running, session = dict(self._running), self._session
+        for task in running.values():
+            task.cancel()
+        await asyncio.gather(*running.values(), return_exceptions=True)
+        if session is not None:
+            await session.aclose()
+        for id_ in running:
+            await self._write(_not_open(id_))
+
     async def _take(self, line: bytes) -> None:
         try:
             message = Message.parse(line)
@@ -98,7 +109,7 @@ class StdioFront:
             await self._write(Message.error_of(id_, INVALID_REQUEST, words))
             return
         if not self._open_thread():
-            await self._write(Message.error_of(id_, INVALID_REQUEST, "no thread is open here"))
+            await self._write(_not_open(id_))
             return
         task = asyncio.create_task(self._answered(id_, message))
         self._running[id_] = task
@@ -127,8 +138,8 @@ class StdioFront:
             if rejected is not None:
                 await self._write(rejected.answer(id_))
                 return
-            extensions = declared_extensions(message.meta.get(CAPABILITIES_META))
-            caller = Caller(self._thread, "modern", f"r{next(self._scopes)}", extensions=extensions)
+            declared = extensions_of(message.meta.get(CAPABILITIES_META))
+            caller = Caller(self.thread, "modern", f"r{next(self._scopes)}", extensions=declared)
         elif self._session is None:
             await self._write(Message.result_of(id_, {}))
             return
@@ -138,10 +149,10 @@ class StdioFront:
             await self._pass(answer, id_)
 
     def _legacy(self, session: Session) -> Caller:
-        return Caller(self._thread, "legacy", session.id, session=session, extensions=session.extensions)
+        return Caller(self.thread, "legacy", session.id, session=session, extensions=session.extensions)
 
     async def _initialize(self, id_: bytes, message: Message) -> None:
-        session = self._new_session(self._thread, message)
+        session = self._new_session(self.thread, message)
         old, self._session = self._session, session
         if old is not None:
             await old.aclose()
@@ -171,7 +182,7 @@ class StdioFront:
             task = self._running.get(bytes(raw)) if raw is not None else None
             if task is not None:
                 task.cancel()
-        elif self._session is not None:
+        elif self._session is not None and self._open_thread():
             await self._router.accept(self._legacy(self._session), message)
 
     async def _frame(self, frame: Frame) -> None:
@@ -181,6 +192,10 @@ class StdioFront:
     async def _write(self, message: Message) -> None:
         with contextlib.suppress(ConnectionError):
             await self._lines.write(message.line())
+
+
+def _not_open(id_: bytes) -> Message:
+    return Message.error_of(id_, INVALID_REQUEST, "no thread is open here")
 
 
 class StandardStreams:

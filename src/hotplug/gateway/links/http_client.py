@@ -81,7 +81,7 @@ class HttpPool:
             if self._closed:
                 raise LinkLost("the gateway is stopping", sent=False)
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEPT, ssl=_trust()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 headers={"User-Agent": "hotplug", "Accept-Encoding": "identity"},
@@ -114,6 +114,13 @@ class HttpPool:
     def _give_up(self, response: aiohttp.ClientResponse) -> None:
         self._finishing.pop(response, None)
         response.close()
+
+
+def _trust() -> ssl.SSLContext:
+    """The machine's trust, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name now; aiohttp's own is from its import."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class _Body(aiohttp.Payload):

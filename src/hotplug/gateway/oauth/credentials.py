@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hotplug.connect.failures import refusal
-from hotplug.connect.masking import neutral
+from hotplug.connect.masking import Masker, neutral
 from hotplug.connect.secrets import NoSecrets, Secrets
 from hotplug.errors import HotplugError
 from hotplug.gateway.config import OAuthSettings, ServerConfig
@@ -94,6 +94,12 @@ class OAuthCredentials:
             self._bearers[key] = found
         return found
 
+    def mask(self, text: str) -> str:
+        """A text without the tokens that were used last."""
+        for bearer in self._bearers.values():
+            text = bearer.masker(text)
+        return text
+
     async def aclose(self) -> None:
         """Wait for renewals that are under way: what a server rotated has to be kept. May be called twice."""
         await asyncio.gather(*(bearer.finish() for bearer in self._bearers.values()))
@@ -117,6 +123,8 @@ class Bearer:
         self._keeper = keeper
         self._secrets = secrets
         self._clock = clock
+        self.masker = Masker()
+        """Knows the last tokens that were used."""
         self._login: Login | None = None
         self._mark: Hashable = None
         self._looked = float("-inf")
@@ -143,6 +151,7 @@ class Bearer:
             elif now >= login.expires_at - early and login.renewable and self._may_renew(login):
                 self._begin(login.access_token)
         _USED.set((self, login.access_token))
+        self.masker.learn(login.access_token)
         return {"authorization": f"Bearer {login.access_token}"}
 
     async def refused(self, status: int, challenge: str | None) -> bool:

@@ -321,7 +321,7 @@ def token_method(client: OAuthClientInformationFull, authorization: OAuthMetadat
     if client.client_secret is None:
         return "none"
     known = (authorization.token_endpoint_auth_methods_supported if authorization is not None else None) or []
-    return "client_secret_post" if known and "client_secret_basic" not in known else "client_secret_basic"
+    return "client_secret_post" if "client_secret_post" in known else "client_secret_basic"
 
 
 def table(model: BaseModel) -> dict[str, Any]:

@@ -115,9 +115,7 @@ async def _endpoint(config: ServerConfig, secrets: Secrets | None) -> tuple[str,
     """The server's address, and the headers of its entry where its secrets are given."""
     target = remote_target(config)
     if target is None:
-        raise ConfigError(
-            f"{config.name} is no remote server: there is nothing to log in at", hint="its entry has a url"
-        )
+        raise ConfigError(f"{config.name} has no URL: there is nothing to log in at")
     if secrets is None:
         return target.url, {}
     launch = await launch_of(config.target, secrets=secrets, name=config.name)

@@ -16,7 +16,7 @@ from hotplug.gateway.link import LinkLost
 from hotplug.gateway.oauth.address import remote_target
 from hotplug.gateway.oauth.credentials import OAuthCredentials
 
-__all__ = ["LoginSecrets", "with_login"]
+__all__ = ["LoginSecrets", "is_login", "with_login"]
 
 _NAME: Final = "login:"
 """What no name of a configured secret begins with: they have no colon."""
@@ -66,6 +66,11 @@ def with_login(
     elif isinstance(target, HttpTarget):
         target = _carrying(target, login)
     return target, LoginSecrets(secrets, config, OAuthCredentials(secrets, folder=folder, clock=clock))
+
+
+def is_login(value: object) -> bool:
+    """Whether a header's value is a login, as `with_login` put it there."""
+    return isinstance(value, SecretName) and value.name.startswith(_NAME)
 
 
 def _carrying(target: HttpTarget, login: SecretName) -> HttpTarget:
