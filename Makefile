@@ -7,7 +7,7 @@ export PYTHON
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-verdicts conformance-gateway mutation lock clean
+.PHONY: help setup demo test check format bench bench-gateway bench-verdicts conformance-gateway mutation lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 27
@@ -42,6 +42,10 @@ bench: ## Measure, against the aims written beside each number (JSON=FILE for a 
 bench-verdicts: ## Judge planted defects: Hotplug's verdict, a tool's own flag, the screen (JSON=FILE, DOC=FILE)
 	@tools/setup dev
 	@PYTHONPATH=src python -m benchmarks.verdicts $(if $(JSON),--json "$(JSON)") $(if $(DOC),--doc "$(DOC)") $(ARGS)
+
+bench-gateway: ## Measure the gateway against the direct call and FastMCP's proxy (JSON=FILE, DOC=FILE)
+	@tools/setup dev
+	@PYTHONPATH=src python -m benchmarks.gateway $(if $(JSON),--json "$(JSON)") $(if $(DOC),--doc "$(DOC)") $(ARGS)
 
 conformance-gateway: ## Run the official MCP suite at our upstream, then behind the gateway (JSON=FILE)
 	@tools/setup dev

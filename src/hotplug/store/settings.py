@@ -120,6 +120,8 @@ class SettingsFile:
         self.path = Path(path)
         self._agent_writable = frozenset(agent_writable)
         self._seen: _Seen | None = None
+        self._absent: Settings | None = None
+        self._text = str(self.path)
         self._good: Looked | None = None
         self._told: str | None = None
 
@@ -134,7 +136,9 @@ class SettingsFile:
         seen = self._seen
         if seen is not None and seen.settled and self._identity() == seen.identity:
             return seen.settings
-        self._seen = None
+        if self._absent is not None and self._is_absent():
+            return self._absent
+        self._seen = self._absent = None
         began = time.time_ns()
         if seen is not None and seen.kept and (same := self._unchanged(seen, began)) is not None:
             self._seen = same
@@ -152,7 +156,14 @@ class SettingsFile:
             kept = self._keep(content.data)
             settled = kept and _is_old(content, began)
             self._seen = _Seen(content.identity, content.data, looked.settings, kept=kept, settled=settled)
+        else:
+            self._absent = looked.settings
         return looked.settings
+
+    def _is_absent(self) -> bool:
+        """Whether there is surely still neither a file, nor a link to one, nor a version of it."""
+        path = self._text
+        return not os.path.lexists(path) and not os.path.lexists(f"{path}-versions")
 
     def _unchanged(self, seen: _Seen, now: int) -> _Seen | None:
         """What was seen, where it still stands there, word for word; whoever asks often shall wait for no more."""
@@ -312,7 +323,7 @@ class SettingsFile:
     def _identity(self) -> tuple[int, ...] | None:
         """Of the file that the path means now, links followed."""
         try:
-            return Content(b"", self.path.stat()).identity
+            return Content(b"", os.stat(self._text)).identity  # noqa: PTH116 - asked for with every message
         except OSError:
             return None
 
