@@ -18,8 +18,9 @@ from hotplug.access import Access, Host, explain, read_settings
 from hotplug.access import Thread as Member
 from hotplug.connect import CommandTarget
 from hotplug.gateway.config import ServerConfig
+from hotplug.testing.odd import odd_app
 
-from .roads import Hall, Thread, hall, only
+from .roads import Hall, Thread, Wire, hall, only
 from .test_revoked import _looks
 from .upstreams import Fake, tool
 
@@ -263,3 +264,53 @@ async def _compared(
             expected = set[str]()
             assert reply["error"]["data"]["code"] == "permission_denied"
         assert {name for name, answer in calls.items() if "content" in answer} == done == expected
+
+
+# What a server asks, and streams to come back to
+
+
+async def test_a_question_is_answered_by_the_session_that_it_was_asked_in_and_by_no_other(tmp_path: Path) -> None:
+    async with hall(tmp_path, {"odd": odd_app()}) as h:
+        one, two = await h.thread(), await h.thread()
+        mine, beside, theirs = [await who.session(elicitation={}) for who in (one, one, two)]
+        body = json.dumps({"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": {"name": "odd.ask"}}).encode()
+
+        def answer(color: str, id_: Any) -> bytes:
+            result = {"action": "accept", "content": {"color": color}}
+            return json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode()
+
+        async with Wire.sent(h.port, "POST", one.path, mine.headers, body) as wire:
+            await wire.head()
+            question = await wire.event()
+            assert question["method"] == "elicitation/create"
+            for session in (beside, theirs):
+                assert (await session.send(answer("stolen", question["id"]))).status == 202
+            foreign = [*two.bearer, *mine.headers[1:]]
+            refused = await h.raw("POST", two.path, foreign, answer("stolen", question["id"]))
+            assert refused.status == 404
+            assert (await mine.send(answer("blue", question["id"]))).status == 202
+            told = await wire.event()
+        assert told["id"] == 9
+        assert told["result"]["structuredContent"]["answer"]["content"] == {"color": "blue"}
+
+
+async def test_a_stream_is_gone_on_with_by_its_own_session_alone(tmp_path: Path) -> None:
+    record = child(tmp_path, "marks")
+    async with hall(tmp_path, {"s": record}) as h:
+        one, two = await h.thread(), await h.thread()
+        mine, beside, theirs = await one.session(), await one.session(), await two.session()
+        params = {"name": "s.mark", "arguments": {"mark": "mine"}, "_meta": {"progressToken": 1}}
+        reply = await mine.request("tools/call", params)
+        first = next(line[4:].decode() for line in reply.body.split(b"\r\n") if line.startswith(b"id: "))
+        for session in (beside, theirs):
+            async with session.general(("Last-Event-ID", first)) as wire:
+                refused = await wire.reply()
+            assert refused.status == 404
+            assert b"mine" not in refused.body
+        async with mine.general(("Last-Event-ID", first)) as wire:
+            again = await wire.reply()
+        assert again.messages == reply.messages
+        for last in ("s~1", "none~1", "s~", "~", "~~", "~1~999999", "~x~0"):
+            async with theirs.general(("Last-Event-ID", last)) as wire:
+                status, _ = await wire.head()
+            assert status in (404, 405), last
