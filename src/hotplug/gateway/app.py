@@ -179,6 +179,7 @@ class Gateway:
             if name not in new:
                 self.grants.offers(name, None)
         piped = frozenset(self.pool.upstreams)
+        piped = frozenset(self.pool.upstreams)
         await self.pool.update(_piped(config))
         await self.servers.update(config.servers)
         for name in new:
@@ -198,9 +199,14 @@ class Gateway:
                 self.view.announce(server=name)
 =======
         for name in self.pool.upstreams:
-            if name not in before.servers or is_native(before.servers[name]):
+            if name not in piped:
                 self._announced(name)
-        self.view.announce()
+        if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
+            self.view.announce()
+        # Of servers that came or went, those are told whose access it is.
+        for name in new:
+            if name in old and config.servers[name] != before.servers[name]:
+                self.view.announce(server=name)
 >>>>>>> main
         _logger.info("the configuration was read again: %s", ", ".join(new) or "no server")
 
