@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -120,14 +120,14 @@ class Gateway:
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
-        for task in (self._watch(), self._sweep(), self._forget_picks()):
+        for task in (self._watch(), self._sweep(), self._follow_closings()):
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
-        self._listen(self.pool.upstreams)
+        for name in self.pool.upstreams:
+            self._announced(name)
 
-    def _listen(self, names: Iterable[str]) -> None:
-        """Tell of changes of these servers from now on; that ends with each of them."""
-        for name in names:
-            self.pool.upstreams[name].on_change(lambda server=name: self.view.announce(server=server))
+    def _announced(self, server: str) -> None:
+        """Announce what changes at a server, to those who are given something of it."""
+        self.pool.upstreams[server].on_change(lambda: self.view.announce(server=server))
 
     async def check(self, thread: str) -> None:
         """See that no two tools that keep their own names have the same. Starts the servers without a prefix, if any.
@@ -179,7 +179,9 @@ class Gateway:
             await self.book.renew(_names(self.store, config), config)
             await self.book.learn_ours(OURS)
         self.view.renew(config.search)
-        self._listen(name for name in self.pool.upstreams if name not in piped)
+        for name in self.pool.upstreams:
+            if name not in piped:
+                self._announced(name)
         if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
             self.view.announce()
         # Of servers that came or went, those are told whose access it is.
@@ -249,11 +251,12 @@ class Gateway:
         await self.servers.release_thread(thread)
         self.router.served.discard(thread)
 
-    async def _forget_picks(self) -> None:
-        """Forget what was picked for threads that are closed."""
+    async def _follow_closings(self) -> None:
+        """End what is held for threads that are closed, and forget what was picked for them."""
         while True:
             try:
                 async for closed in self.threads.closings(every=_LOOK_SECONDS):
+                    await asyncio.gather(*map(self._end_thread, closed))
                     await asyncio.to_thread(forget_picks, self.settings, closed)
             except Exception:
                 _logger.exception("looking for closed threads failed")
