@@ -64,3 +64,12 @@ def test_a_secret_is_masked_in_every_form_of_a_url_and_of_json(secret: str) -> N
         json.dumps(secret, ensure_ascii=False),
     ):
         assert MASK in mask(text)
+
+
+def test_what_is_learned_later_is_masked_too_and_the_oldest_forgotten() -> None:
+    masker = Masker(["given-secret"])
+    for number in range(17):
+        masker.learn(f"token-{number:02}")
+    masker.learn("token-16")
+    assert masker("given-secret token-01 token-16") == f"{MASK} {MASK} {MASK}"
+    assert masker("token-00") == "token-00"

@@ -7,6 +7,7 @@ that another thread uses; in the other one there isn't. Whatever is sent, the an
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
 
 __all__ = ["Fake", "serving"]
 
@@ -104,6 +105,12 @@ class Fake:
         if "id" not in message or method is None:
             await _reply(send, 202, b"")
             return
+        if method == "tools/call" and message["params"]["name"] == "drop":
+            # It was done; the answer breaks off.
+            start = {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"100")]}
+            await send({**start, "headers": [*start["headers"], (b"content-type", b"application/json")]})
+            await send({"type": "http.response.body", "body": b'{"jsonrpc"', "more_body": True})
+            raise ConnectionAbortedError("dropped, as asked")
         modern = headers.get("mcp-protocol-version") == MODERN
         if method == "subscriptions/listen" and modern:
             first = {"notifications": message["params"]["notifications"], "_meta": {SUBSCRIPTION: message["id"]}}
@@ -206,7 +213,13 @@ async def _reply(send: Any, status: int, body: bytes, *headers: tuple[bytes, byt
 async def serving(app: Any) -> AsyncIterator[int]:
     """An application on a port of this machine."""
     config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=1, http="h11"
+        app,
+        host="127.0.0.1",
+        port=0,
+        log_level="error",
+        lifespan="on" if isinstance(app, Starlette) else "off",
+        timeout_graceful_shutdown=1,
+        http="h11",
     )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]

@@ -28,6 +28,7 @@ async def accept(
         ConnectError: The server can't be reached.
         ConfigError: It has no raw tools that could be pinned; or one that is named isn't there.
     """
+    from hotplug.gateway.oauth import OAuthCredentials
     from hotplug.gateway.pins import Pins
     from hotplug.gateway.pool import Pool
     from hotplug.gateway.upstreams import is_native
@@ -39,7 +40,10 @@ async def accept(
         store = await stack.enter_async_context(
             open_store(config.store_url) if config.store_url else default_store("gateway")
         )
-        pool = await stack.enter_async_context(Pool({server.name: server}, secrets=config.secrets, store=store))
+        credentials = OAuthCredentials(config.secrets)
+        pool = await stack.enter_async_context(
+            Pool({server.name: server}, secrets=config.secrets, store=store, credentials=credentials)
+        )
         pins = Pins(store)
         checked = await pins.check(server.name, await _listed(pool, server))
         for name in tools:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import typer
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from hotplug.gateway.oauth.login import LoggedOut
 
 __all__ = ["hook"]
+
+_OPENING: Final = 2.0
 
 
 def hook(app: typer.Typer) -> None:
@@ -74,12 +76,24 @@ async def _log_in(
 
 
 def _opened(address: str) -> bool:
+    """Whether a browser was opened. Some stay until they are closed: that is waited for by nobody."""
+    import queue
+    import threading
     import webbrowser
 
+    answer: queue.SimpleQueue[bool] = queue.SimpleQueue()
+
+    def open_it() -> None:
+        try:
+            answer.put(webbrowser.open(address))
+        except (webbrowser.Error, OSError):
+            answer.put(False)
+
+    threading.Thread(target=open_it, daemon=True).start()
     try:
-        return webbrowser.open(address)
-    except (webbrowser.Error, OSError):
-        return False
+        return answer.get(timeout=_OPENING)
+    except queue.Empty:
+        return True
 
 
 def _server(found: GatewayConfig, name: str) -> ServerConfig:

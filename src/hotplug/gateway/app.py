@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -120,14 +120,23 @@ class Gateway:
         self.router = Router(self.view, StateSeal(key), records=self.records)
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
-        for task in (self._watch(), self._sweep(), self._follow_closings()):
+        for task in (self._watch(), self._sweep(), self._forget_picks()):
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
+<<<<<<< HEAD
+        self._listen(self.pool.upstreams)
+
+    def _listen(self, names: Iterable[str]) -> None:
+        """Tell of changes of these servers from now on; that ends with each of them."""
+        for name in names:
+            self.pool.upstreams[name].on_change(lambda server=name: self.view.announce(server=server))
+=======
         for name in self.pool.upstreams:
             self._announced(name)
 
     def _announced(self, server: str) -> None:
         """Announce what changes at a server, to those who are given something of it."""
         self.pool.upstreams[server].on_change(lambda: self.view.announce(server=server))
+>>>>>>> main
 
     async def check(self, thread: str) -> None:
         """See that no two tools that keep their own names have the same. Starts the servers without a prefix, if any.
@@ -169,6 +178,7 @@ class Gateway:
         for name in old:
             if name not in new:
                 self.grants.offers(name, None)
+        piped = frozenset(self.pool.upstreams)
         await self.pool.update(_piped(config))
         await self.servers.update(config.servers)
         for name in new:
@@ -178,10 +188,20 @@ class Gateway:
             await self.book.renew(_names(self.store, config), config)
             await self.book.learn_ours(OURS)
         self.view.renew(config.search)
+<<<<<<< HEAD
+        self._listen(name for name in self.pool.upstreams if name not in piped)
+        if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
+            self.view.announce()
+        # Of servers that came or went, those are told whose access it is.
+        for name in new:
+            if name in old and config.servers[name] != before.servers[name]:
+                self.view.announce(server=name)
+=======
         for name in self.pool.upstreams:
             if name not in before.servers or is_native(before.servers[name]):
                 self._announced(name)
         self.view.announce()
+>>>>>>> main
         _logger.info("the configuration was read again: %s", ", ".join(new) or "no server")
 
     # Sessions
@@ -243,6 +263,14 @@ class Gateway:
         for session in self.sessions.of(thread):
             await self.sessions.end(session)
         await self.servers.release_thread(thread)
+<<<<<<< HEAD
+
+    async def _forget_picks(self) -> None:
+        """Forget what was picked for threads that are closed."""
+        while True:
+            try:
+                async for closed in self.threads.closings(every=_LOOK_SECONDS):
+=======
         self.router.served.discard(thread)
 
     async def _follow_closings(self) -> None:
@@ -251,6 +279,7 @@ class Gateway:
             try:
                 async for closed in self.threads.closings(every=_LOOK_SECONDS):
                     await asyncio.gather(*map(self._end_thread, closed))
+>>>>>>> main
                     await asyncio.to_thread(forget_picks, self.settings, closed)
             except Exception:
                 _logger.exception("looking for closed threads failed")
@@ -262,7 +291,8 @@ class Gateway:
             with contextlib.suppress(Exception):
                 await self.sessions.sweep()
                 # Once more for what a request began that was under way when its thread was closed.
-                await self._end_closed_threads()
+                held = frozenset[str]().union(*(one.threads() for one in self.pool.upstreams.values()))
+                await asyncio.gather(*(self._end_thread(one) for one in held if not self.threads.is_open(one)))
 
     # Fronts
 

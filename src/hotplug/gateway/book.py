@@ -81,7 +81,7 @@ class Book:
             for holder, reason in found.left_out.items():
                 if self.left_out.get(holder) != reason:
                     self.left_out[holder] = reason
-                    _logger.warning("%s of %s is left out: %s", holder[1][:80], holder[0], reason)
+                    _logger.warning("%r of %s is left out: %s", holder[1][:80], holder[0], reason)
             self._wanted[kind] = wanted
             self._exposed[kind] = dict(found.exposed)
             self._meant[kind] = found.back()

@@ -342,9 +342,9 @@ class Instances:
         """Events of one instance, without those that the caller isn't told of."""
         speaker = chosen.speaker
         given = self._given(speaker, allowed)
-        arguments: Any = chosen.arguments
+        arguments: Any = {} if chosen.arguments is None else chosen.arguments
         if not isinstance(arguments, dict):
-            arguments = {} if arguments is None else arguments
+            # It is refused there, as every call of this kind.
             return await speaker.call("connection.events", arguments, meta, thread=thread, instance=chosen.instance)
         request = dict(cast("dict[str, Any]", arguments))
         types: Any = request.get("types")

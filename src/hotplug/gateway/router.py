@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied
+from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied, Unavailable
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated

@@ -17,7 +17,7 @@ from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.eramemory import EraMemory
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.links.handshake import LEGACY_REVISIONS, MODERN_REVISIONS
-from hotplug.gateway.links.refusal import EraRefused
+from hotplug.gateway.links.refusal import EraRefused, LoginNeeded
 from hotplug.gateway.message import Object
 from hotplug.gateway.opening import Opener, is_remote
 
@@ -193,6 +193,9 @@ class Starter:
             self._silent.pop(era, None)
             memory.doubt(era)
             raise OtherEra(error.reason, silent=False) from None
+        except LoginNeeded as error:
+            # Without a pause: who has just logged in doesn't wait for it.
+            raise self.refuse(error.reason) from None
         except LinkLost as error:
             # A child may hang or exit at a first request that it doesn't know. A URL where nothing listens, or that
             # wants a credential, is that in both eras; there only silence at the probe means the old one.
@@ -216,6 +219,13 @@ class Starter:
         await self.memory.forget()
         self._told()
         return self.unavailable(reason, pause)
+
+    def refuse(self, reason: str) -> Unavailable:
+        """It isn't tried before a person has done something; gives what to raise."""
+        told, self.failure = self.failure == reason, reason
+        if not told:
+            self._told()
+        return self.unavailable(reason, 0.0)
 
     def unavailable(self, reason: str, pause: float) -> Unavailable:
         """What to raise, with the seconds until another try."""

@@ -192,6 +192,8 @@ class View:
                 if reason is not None:
                     found[item.name] = reason
             for kind in KINDS:
+                if (problem := catalog.of(kind).problem) is not None:
+                    _logger.warning("what %s lists is incomplete: %s", server, problem)
                 await self.book.learn(server, kind, list(catalog.of(kind).by_name))
             closed = found
             if edition == self._editions:

@@ -18,12 +18,6 @@ from hotplug.testing.program import started
 
 SOURCES = Path(__file__).parents[3] / "src"
 CHILDREN = Path(__file__).parent.parent / "children"
-EVERYTHING = f"""
-[servers.everything]
-command = {json.dumps(sys.executable)}
-args = ["-m", "hotplug.testing.everything"]
-env = {{ PYTHONPATH = {json.dumps(str(SOURCES))} }}
-"""
 CALENDAR = """
 [servers.home]
 target = "sqlite:///home.db"

@@ -11,7 +11,7 @@ from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from fastmcp.exceptions import ToolError
 from mcp import MCPError
 
-from .home import CALENDAR, EVERYTHING, JUNE, ROADS, ZONED, Home, Road, RoadName
+from .home import CALENDAR, JUNE, ROADS, ZONED, Home, Road, RoadName, child
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -24,13 +24,14 @@ def client_of(road: Road, **options: Any) -> Client[Any]:
 
 
 @pytest.mark.parametrize("road_name", ROADS)
-async def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName) -> None:
-    home = Home(tmp_path, EVERYTHING + CALENDAR)
+async def test_it_lists_and_calls(tmp_path: Path, everything: str, road_name: RoadName) -> None:
+    home = Home(tmp_path, everything + child("plain", tmp_path) + CALENDAR)
     with home.road(road_name) as road:
         async with client_of(road) as client:
             names = {one.name for one in await client.list_tools()}
-            assert {"everything.test_simple_text", "calendar.create", "calendar.search"} <= names
+            assert {"plain.echo", "everything.test_simple_text", "calendar.create", "calendar.search"} <= names
 
+            assert (await client.call_tool("plain.echo", {"a": 1})).content[0].text == '{"a": 1}'
             said = await client.call_tool("everything.test_simple_text", {})
             assert said.content[0].text == "This is a simple text response for testing."
 

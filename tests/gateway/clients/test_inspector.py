@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from .home import CALENDAR, EVERYTHING, JUNE, ZONED, Home, RoadName
+from .home import CALENDAR, JUNE, ZONED, Home, RoadName, child
 from .inspector import Inspected, inspect
 
 pytestmark = pytest.mark.real
 
 
 @pytest.mark.parametrize(("road_name", "era"), [("stdio", "legacy"), ("http", "legacy"), ("http", "modern")])
-def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName, era: str) -> None:
-    home = Home(tmp_path, EVERYTHING + CALENDAR)
+def test_it_lists_and_calls(tmp_path: Path, everything: str, road_name: RoadName, era: str) -> None:
+    home = Home(tmp_path, everything + child("plain", tmp_path) + CALENDAR)
     with home.road(road_name) as road:
 
         def call(tool: str, arguments: dict[str, Any]) -> Inspected:
@@ -25,7 +25,7 @@ def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName, era: str) -> No
 
         listed = inspect(home, road, era, "tools/list")
         names = {one["name"] for one in listed.result["tools"]}
-        assert {"everything.test_simple_text", "calendar.create", "calendar.search"} <= names
+        assert {"plain.echo", "everything.test_simple_text", "calendar.create", "calendar.search"} <= names
 
         said = call("everything.test_simple_text", {})
         assert said.code == 0

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from .home import CALENDAR, EVERYTHING, JUNE, ROADS, ZONED, Home, Road, RoadName
+from .home import CALENDAR, JUNE, ROADS, ZONED, Home, Road, RoadName, child
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -31,8 +31,8 @@ def toolset_of(road: Road, **options: Any) -> MCPToolset[Any]:
 
 
 @pytest.mark.parametrize("road_name", ROADS)
-async def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName) -> None:
-    home = Home(tmp_path, EVERYTHING + CALENDAR)
+async def test_it_lists_and_calls(tmp_path: Path, everything: str, road_name: RoadName) -> None:
+    home = Home(tmp_path, everything + child("plain", tmp_path) + CALENDAR)
     told: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -41,8 +41,9 @@ async def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName) -> None:
     with home.road(road_name) as road:
         async with toolset_of(road, progress_handler=progress) as toolset:
             names = {one.name for one in await toolset.list_tools()}
-            assert {"everything.test_simple_text", "calendar.create", "calendar.search"} <= names
+            assert {"plain.echo", "everything.test_simple_text", "calendar.create", "calendar.search"} <= names
 
+            assert await toolset.direct_call_tool("plain.echo", {"a": 1}) == {"a": 1}
             said = await toolset.direct_call_tool("everything.test_simple_text", {})
             assert said == "This is a simple text response for testing."
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, MCPError
 
-from .home import CALENDAR, EVERYTHING, JUNE, ROADS, ZONED, Home, RoadName, text_of
+from .home import CALENDAR, JUNE, ROADS, ZONED, Home, RoadName, child, text_of
 from .sdk import connected
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
@@ -17,15 +17,16 @@ MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("road_name", ROADS)
-async def test_it_lists_and_calls(tmp_path: Path, road_name: RoadName, mode: str) -> None:
-    home = Home(tmp_path, EVERYTHING + CALENDAR)
+async def test_it_lists_and_calls(tmp_path: Path, everything: str, road_name: RoadName, mode: str) -> None:
+    home = Home(tmp_path, everything + child("plain", tmp_path) + CALENDAR)
     with home.road(road_name) as road:
         async with connected(road, mode) as client:
             assert client.protocol_version == MODES[mode]
             tools = {one.name: one for one in (await client.list_tools()).tools}
-            assert {"everything.test_simple_text", "calendar.create", "calendar.search"} <= tools.keys()
+            assert {"plain.echo", "everything.test_simple_text", "calendar.create", "calendar.search"} <= tools.keys()
             assert tools["calendar.create"].output_schema is not None
 
+            assert text_of((await client.call_tool("plain.echo", {"a": 1})).content) == '{"a": 1}'
             said = await client.call_tool("everything.test_simple_text", {})
             assert (said.is_error, text_of(said.content)) == (False, "This is a simple text response for testing.")
 

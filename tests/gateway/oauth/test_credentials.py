@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,12 +17,14 @@ from typing import Any
 import pytest
 from tests.gateway.pooling import initialize, until
 
+import hotplug
 from hotplug.connect.secrets import NoSecrets
 from hotplug.errors import Unavailable
 from hotplug.gateway.asking import ask
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.message import loads
-from hotplug.gateway.oauth import OAuthCredentials, keeper_of
+from hotplug.gateway.oauth import Login, OAuthCredentials, keeper_of
+from hotplug.gateway.oauth.kept import bound_to
 from hotplug.gateway.oauth.login import log_in, log_out
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.upstream import LinkKey
@@ -163,11 +168,11 @@ async def test_a_refused_renewal_makes_it_unavailable_until_somebody_logs_in_aga
             with pytest.raises(Unavailable, match=r"it was taken back.*log in again.*hotplug server login remote"):
                 await linked(pool, era)
             assert pool.upstreams["remote"].state.kind == "failed"
-        assert server.accounts.renewals == 1
-        async with pooled(server, folder, hour) as pool:
             server.accounts.refuse_renewals = False
             await log_in_at(server, folder, hour)
+            # At once, without a pause and without a restart.
             assert await authorization(await linked(pool, era)) is not None
+            assert pool.upstreams["remote"].state.kind == "up"
         assert server.accounts.renewals == 1
 
 
@@ -336,6 +341,67 @@ async def test_it_is_kept_where_only_its_owner_can_read_it(folder: Path) -> None
         async with pooled(server, folder, Hour()) as pool:
             with pytest.raises(Unavailable, match=r"holds no login that can be read .*log in again"):
                 await linked(pool, "modern")
+
+
+class Ring:
+    """The `keyring` package, in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, user: str) -> str | None:
+        return self.kept.get((service, user))
+
+    def set_password(self, service: str, user: str, password: str) -> None:
+        self.kept[service, user] = password
+
+    def delete_password(self, service: str, user: str) -> None:
+        del self.kept[service, user]
+
+
+async def test_it_is_kept_in_the_keyring_where_that_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring, hour = Ring(), Hour()
+    monkeypatch.setitem(sys.modules, "keyring", ring)
+    async with guarded() as server:
+        config = server.config(keep="keyring")
+        login = await log_in_at(server, folder, hour, keep="keyring")
+        assert len(ring.kept) == 1
+        assert not list(folder.glob("*.json"))
+        async with Pool({"remote": config}, credentials=OAuthCredentials(folder=folder, clock=hour)) as pool:
+            link = await linked(pool, "modern")
+            assert await authorization(link) == f"Bearer {login.access_token}"
+            hour.now += 3601
+            server.accounts.take_back()
+            assert await authorization(link) != f"Bearer {login.access_token}"
+            assert (await log_out(config, NoSecrets(), folder=folder)).revoked
+            assert ring.kept == {}
+            with pytest.raises(LinkLost, match=r"log in again|nobody is logged in"):
+                await authorization(link)
+        monkeypatch.setitem(sys.modules, "keyring", None)
+        async with Pool({"remote": config}, credentials=OAuthCredentials(folder=folder, clock=hour)) as pool:
+            with pytest.raises(Unavailable, match=r"hotplug\[keyring\]"):
+                await linked(pool, "modern")
+
+
+def test_neither_the_sdk_nor_its_http_client_is_loaded_while_a_token_is_good(tmp_path: Path) -> None:
+    url = "https://remote.example/mcp"
+    keeper = keeper_of("remote", url, folder=tmp_path)
+    with keeper.alone():
+        keeper.write(Login("remote", url, bound_to(url), {"access_token": "at-1"}, obtained_at=0.0))
+    code = (
+        "import asyncio, sys, pathlib\n"
+        "import hotplug.gateway.app\n"
+        "from hotplug.connect.target import HttpTarget\n"
+        "from hotplug.gateway.config import ServerConfig\n"
+        "from hotplug.gateway.oauth import OAuthCredentials\n"
+        "credentials = OAuthCredentials(folder=pathlib.Path(sys.argv[1]))\n"
+        "headers, _ = credentials.of(ServerConfig('remote', HttpTarget(sys.argv[2]), oauth=True))\n"
+        "print(asyncio.run(headers()), [one for one in ('mcp', 'mcp_types', 'httpx2') if one in sys.modules])"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(hotplug.__file__).parents[1])}
+    words = [sys.executable, "-c", code, str(tmp_path), url]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, env=env)
+    assert shown.stdout == "{'authorization': 'Bearer at-1'} []\n"
 
 
 async def test_a_server_that_wants_a_credential_without_oauth_in_its_entry_says_what_to_do(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -25,7 +26,7 @@ from hotplug.connect.target import CommandTarget, HttpTarget
 from hotplug.errors import AuthError, ConfigError, ConnectError, PermissionDenied
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.oauth import Login, keeper_of
-from hotplug.gateway.oauth.flow import token_method
+from hotplug.gateway.oauth.flow import Unanswered, safe_address, token_method
 from hotplug.gateway.oauth.login import log_in, log_out
 
 from .guarded import browser, guarded, serving
@@ -182,8 +183,12 @@ async def test_a_refused_registration_says_how_it_is_done_by_hand(tmp_path: Path
 
 
 async def test_metadata_that_names_another_issuer_is_refused(tmp_path: Path) -> None:
+    """RFC 8414, 3.3: else one authorization server could pass for another."""
+    async with _liar({"issuer": "https://other.example"}, []) as url:
+        with pytest.raises(AuthError, match=r"its metadata doesn't fit: .*https://other\.example"):
+            await try_in(ServerConfig("remote", HttpTarget(url), oauth=True), tmp_path, _straight_back)
     async with guarded() as right, guarded(issuer=right.issuer + "/tenant") as server:
-        with pytest.raises(AuthError):
+        with pytest.raises(AuthError, match="says nothing of how to log in"):
             await try_in(server.config(), tmp_path)
 
 
@@ -195,6 +200,27 @@ async def test_nothing_goes_to_an_address_that_isn_t_encrypted(tmp_path: Path, p
         config = ServerConfig("remote", HttpTarget(url), oauth=True)
         with pytest.raises(ConnectError, match=r"http://mallory\.example/x isn't encrypted"):
             await try_in(config, tmp_path, _straight_back)
+
+
+@pytest.mark.parametrize(
+    ("address", "server", "safe"),
+    [
+        ("https://as.example/token", "https://a.example/mcp", True),
+        ("https://127.0.0.1/token", "https://a.example/mcp", True),
+        ("http://as.example/token", "https://a.example/mcp", False),
+        ("http://127.0.0.1:9200/token", "https://a.example/mcp", False),
+        ("http://127.0.0.1:9200/token", "http://a.example/mcp", False),
+        ("http://a.example/token", "https://a.example/mcp", False),
+        ("http://a.example:81/token", "http://a.example/mcp", True),
+        ("http://localhost:1/token", "http://127.0.0.1:2/mcp", True),
+        ("http://[::1]:1/token", "http://localhost:2/mcp", True),
+        ("ftp://a.example/token", "http://a.example/mcp", False),
+    ],
+)
+def test_requests_go_only_where_they_are_safe(address: str, server: str, safe: bool) -> None:
+    refused = contextlib.nullcontext() if safe else pytest.raises(Unanswered, match="isn't encrypted")
+    with refused:
+        safe_address(httpx2.URL(address), httpx2.URL(server))
 
 
 async def _straight_back(address: str) -> None:

@@ -9,7 +9,11 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable
+import os
+import stat
+import sys
+from collections.abc import Awaitable, Callable
+from io import BufferedReader, BufferedWriter, FileIO
 from typing import Final, Protocol
 
 from hotplug.gateway.eras import CAPABILITIES_META, VERSION_META, check_modern
@@ -23,6 +27,8 @@ __all__ = ["LINE_LIMIT", "Lines", "StandardStreams", "StdioFront"]
 
 LINE_LIMIT: Final = 64 * 1024 * 1024
 _AT_ONCE: Final = 1_000
+_LAST: Final = 0.5
+"""Seconds for the answers that are due when the input ends."""
 _logger = logging.getLogger(__name__)
 
 
@@ -70,11 +76,13 @@ class StdioFront:
         self._scopes = itertools.count(1)
 
     async def serve(self) -> None:
-        """Answer until the client closes its end; what is under way then is cancelled."""
+        """Answer until the client closes its end; what is under way then, and isn't about done, is cancelled."""
         try:
             while line := await self._lines.read():
                 if line.strip():
                     await self._take(line.rstrip(b"\r\n"))
+            if self._running:
+                await asyncio.wait(self._running.values(), timeout=_LAST)
         finally:
             tasks = [*self._running.values(), *self._others]
             for task in tasks:
@@ -199,37 +207,70 @@ def _not_open(id_: bytes) -> Message:
 
 
 class StandardStreams:
-    """This process's own standard streams as lines, without a thread where the system allows it."""
+    """This process's own standard streams as lines, without a thread where they are pipes."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._lock = asyncio.Lock()
+    def __init__(self, read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]) -> None:
+        self._read = read
+        self._write = write
 
     @classmethod
     async def open(cls) -> StandardStreams:
         """Take over standard input and output; what else is printed from now on goes to standard error."""
-        import os
-        import sys
-
-        loop = asyncio.get_running_loop()
         # Copies of the descriptors, so that a stray print can't end up between two messages.
         incoming = os.fdopen(os.dup(0), "rb", buffering=0)
         outgoing = os.fdopen(os.dup(1), "wb", buffering=0)
         sys.stdout.flush()
         os.dup2(2, 1)
-        reader = asyncio.StreamReader(limit=LINE_LIMIT)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), incoming)
-        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, outgoing)
-        return cls(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+        return cls(await _reading(incoming), await _writing(outgoing))
 
     async def read(self) -> bytes:
         """The next line; empty at the end."""
-        return await self._reader.readline()
+        return await self._read()
 
     async def write(self, line: bytes) -> None:
         """Write a whole line."""
-        self._writer.write(line)
-        if self._writer.transport.get_write_buffer_size() > 65_536:
-            async with self._lock:
-                await self._writer.drain()
+        await self._write(line)
+
+
+def _can_be_waited_for(file: FileIO) -> bool:
+    """Whether the event loop can wait for it: it can't for files, nor for a null device."""
+    mode = os.fstat(file.fileno()).st_mode
+    return os.name == "posix" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(file.fileno()))
+
+
+async def _reading(file: FileIO) -> Callable[[], Awaitable[bytes]]:
+    if not _can_be_waited_for(file):
+        buffered = BufferedReader(file)
+        return lambda: asyncio.to_thread(buffered.readline, LINE_LIMIT)
+    reader = asyncio.StreamReader(limit=LINE_LIMIT)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    return reader.readline
+
+
+async def _writing(file: FileIO) -> Callable[[bytes], Awaitable[None]]:
+    lock = asyncio.Lock()
+    if not _can_be_waited_for(file):
+        buffered = BufferedWriter(file)
+
+        def put(line: bytes) -> None:
+            buffered.write(line)
+            buffered.flush()
+
+        async def write(line: bytes) -> None:
+            async with lock:
+                await asyncio.to_thread(put, line)
+
+        return write
+
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    async def write_piped(line: bytes) -> None:
+        writer.write(line)
+        if writer.transport.get_write_buffer_size() > 65_536:
+            async with lock:
+                await writer.drain()
+
+    return write_piped

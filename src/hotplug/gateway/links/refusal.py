@@ -1,11 +1,18 @@
-"""A handshake that a server answered, and not as one of the era that was tried."""
+"""Why a link can't be had though the server may live: it is of the other era, or wants somebody to log in."""
 
 from __future__ import annotations
 
 from hotplug.gateway.link import Era, LinkLost
 from hotplug.gateway.message import Message
 
-__all__ = ["EraRefused"]
+__all__ = ["EraRefused", "LoginNeeded"]
+
+
+class LoginNeeded(LinkLost):
+    """Nothing helps before somebody has logged in; a try costs nothing, and finds out whether somebody has."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason, sent=False)
 
 
 class EraRefused(LinkLost):

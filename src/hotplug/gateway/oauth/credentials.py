@@ -18,6 +18,7 @@ from hotplug.connect.secrets import NoSecrets, Secrets
 from hotplug.errors import HotplugError
 from hotplug.gateway.config import OAuthSettings, ServerConfig
 from hotplug.gateway.link import LinkLost
+from hotplug.gateway.links.refusal import LoginNeeded
 from hotplug.gateway.oauth.address import address_of, authorization_in
 from hotplug.gateway.oauth.kept import Login, LoginKeeper, keeper_of
 from hotplug.gateway.oauth.outcome import RenewalFailed, RenewalRefused
@@ -161,7 +162,7 @@ class Bearer:
             LinkLost: It can't be renewed, or doesn't reach far enough: a person has to log in again.
         """
         if status != 401:
-            raise LinkLost(f"HTTP {status}, the login doesn't reach far enough: {self._further(challenge)}", sent=False)
+            raise LoginNeeded(f"HTTP {status}, the login doesn't reach far enough: {self._further(challenge)}")
         using = _USED.get()
         self._looked = float("-inf")
         login = await self._current()
@@ -196,10 +197,10 @@ class Bearer:
                     self._login = await asyncio.to_thread(self._keeper.read)
                 except HotplugError as error:
                     self._login = None
-                    raise LinkLost(f"its login can't be used: {error}", sent=False) from None
+                    raise LoginNeeded(f"its login can't be used: {error}") from None
         login = self._login
         if login is None:
-            raise LinkLost(f"it asks for OAuth, and nobody is logged in: {login_command(self._server)}", sent=False)
+            raise LoginNeeded(f"it asks for OAuth, and nobody is logged in: {login_command(self._server)}")
         if self._refused is not None:
             token, reason = self._refused
             if token == login.access_token:
@@ -207,8 +208,8 @@ class Bearer:
             self._refused = None
         return login
 
-    def _again(self, reason: str) -> LinkLost:
-        return LinkLost(f"{reason}: log in again ({login_command(self._server)})", sent=False)
+    def _again(self, reason: str) -> LoginNeeded:
+        return LoginNeeded(f"{reason}: log in again ({login_command(self._server)})")
 
     def _further(self, challenge: str | None) -> str:
         found = _SCOPE.search(challenge or "")

@@ -116,7 +116,7 @@ class ByHand:
     """Sends what flows ask for: `async with`.
 
     No cookies, no redirects but those that the SDK follows, TLS by the machine's trust as links have it, answers of at
-    most 1 MiB. What isn't encrypted goes to loopback only, and to the server itself where its own address isn't.
+    most 1 MiB. What isn't encrypted goes nowhere but to where the server itself is reached so: `safe_address`.
 
     Args:
         url: The server's own address.
@@ -236,23 +236,28 @@ _FRAMING: Final = frozenset({"content-length", "content-encoding", "transfer-enc
 
 
 def safe_address(url: httpx2.URL, server: httpx2.URL) -> None:
-    """Whether tokens may go there.
+    """Whether requests may go there: encrypted; or to the server's own host, or on loopback, where the server's aren't.
 
     Raises:
-        Unanswered: It isn't encrypted, and neither loopback nor the server itself.
+        Unanswered: They may not.
     """
     if url.scheme == "https":
         return
-    if url.scheme == "http":
-        if url.host == "localhost" or (server.scheme == "http" and url.host == server.host):
-            return
-        try:
-            if ip_address(url.host).is_loopback:
-                return
-        except ValueError:
-            pass
+    # A server elsewhere could else have requests sent to what listens on this machine.
+    near = url.host == server.host or (_is_loopback(url.host) and _is_loopback(server.host))
+    if url.scheme == server.scheme == "http" and near:
+        return
     shown = mask_url(str(url.copy_with(query=None)))[:200]
     raise Unanswered(f"{shown} isn't encrypted: no credential goes there")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _certificate(error: BaseException) -> str | None:

@@ -191,7 +191,9 @@ def logins_of(server: str, folder: Path | None = None) -> list[tuple[Path, Login
     """The logins in files at every address that this server had; those that can't be read are left out."""
     found: list[tuple[Path, Login]] = []
     folder = default_login_folder() if folder is None else folder
-    for path in sorted(folder.glob(f"{server.lower()}-*.json")):
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if not path.name.startswith(f"{server.lower()}-") or path.suffix != ".json":
+            continue
         try:
             login = Login.parse(path.read_bytes())
         except (OSError, ValueError):
