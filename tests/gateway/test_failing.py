@@ -24,15 +24,14 @@ def child(folder: Path, **more: Any) -> ServerConfig:
     return ServerConfig("child", CommandTarget((sys.executable, str(PLAIN), str(folder / "record"))), **more)
 
 
-async def test_a_call_under_way_when_its_thread_is_closed_is_told_that_its_session_is_gone(tmp_path: Path) -> None:
+async def test_a_call_under_way_when_its_session_is_ended_is_told_that_it_is_gone(tmp_path: Path) -> None:
     fake = Fake(tools=["hold"])
     async with hall(tmp_path, {"fake": fake}) as place:
         thread = await place.thread()
         session = await thread.session()
-        params = {"name": "fake.hold", "arguments": {}}
-        calling = asyncio.create_task(session.request("tools/call", params))
+        calling = asyncio.create_task(session.request("tools/call", {"name": "fake.hold", "arguments": {}}))
         await fake.holding.wait()
-        await place.gateway.threads.close(thread.id)
+        assert (await place.raw("DELETE", thread.path, session.headers)).status == 200
         reply = await calling
         fake.held.set()
         assert reply.status == 404
