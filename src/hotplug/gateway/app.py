@@ -122,21 +122,12 @@ class Gateway:
         self._stack.push_async_callback(self.sessions.aclose)
         for task in (self._watch(), self._sweep(), self._forget_picks()):
             self._stack.push_async_callback(_ended, asyncio.create_task(task))
-<<<<<<< HEAD
         self._listen(self.pool.upstreams)
 
     def _listen(self, names: Iterable[str]) -> None:
         """Tell of changes of these servers from now on; that ends with each of them."""
         for name in names:
             self.pool.upstreams[name].on_change(lambda server=name: self.view.announce(server=server))
-=======
-        for name in self.pool.upstreams:
-            self._announced(name)
-
-    def _announced(self, server: str) -> None:
-        """Announce what changes at a server, to those who are given something of it."""
-        self.pool.upstreams[server].on_change(lambda: self.view.announce(server=server))
->>>>>>> main
 
     async def check(self, thread: str) -> None:
         """See that no two tools that keep their own names have the same. Starts the servers without a prefix, if any.
@@ -188,7 +179,6 @@ class Gateway:
             await self.book.renew(_names(self.store, config), config)
             await self.book.learn_ours(OURS)
         self.view.renew(config.search)
-<<<<<<< HEAD
         self._listen(name for name in self.pool.upstreams if name not in piped)
         if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
             self.view.announce()
@@ -196,12 +186,6 @@ class Gateway:
         for name in new:
             if name in old and config.servers[name] != before.servers[name]:
                 self.view.announce(server=name)
-=======
-        for name in self.pool.upstreams:
-            if name not in before.servers or is_native(before.servers[name]):
-                self._announced(name)
-        self.view.announce()
->>>>>>> main
         _logger.info("the configuration was read again: %s", ", ".join(new) or "no server")
 
     # Sessions
@@ -263,23 +247,13 @@ class Gateway:
         for session in self.sessions.of(thread):
             await self.sessions.end(session)
         await self.servers.release_thread(thread)
-<<<<<<< HEAD
+        self.router.served.discard(thread)
 
     async def _forget_picks(self) -> None:
         """Forget what was picked for threads that are closed."""
         while True:
             try:
                 async for closed in self.threads.closings(every=_LOOK_SECONDS):
-=======
-        self.router.served.discard(thread)
-
-    async def _follow_closings(self) -> None:
-        """End what is held for threads that are closed, and forget what was picked for them."""
-        while True:
-            try:
-                async for closed in self.threads.closings(every=_LOOK_SECONDS):
-                    await asyncio.gather(*map(self._end_thread, closed))
->>>>>>> main
                     await asyncio.to_thread(forget_picks, self.settings, closed)
             except Exception:
                 _logger.exception("looking for closed threads failed")
