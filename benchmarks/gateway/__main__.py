@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from benchmarks.gateway.calls import Counts, measure_calls, measure_extras
+from benchmarks.gateway.calls import WAYS, Counts, measure_calls, measure_extras
 from benchmarks.gateway.figures import Figure
 from benchmarks.gateway.report import document, machine, page, table
 from benchmarks.gateway.whole import measure_lists, measure_memory, measure_starts, measure_threads
@@ -24,7 +24,7 @@ def main() -> int:
     # Otherwise every HTTP request is a line between ours.
     logging.getLogger("httpx2").setLevel(logging.WARNING)
     measures: Mapping[str, Callable[[], Any]] = {
-        "calls": lambda: anyio.run(lambda: measure_calls(counts, peer=peer)),
+        "calls": lambda: anyio.run(lambda: measure_calls(counts, peer=peer, way=asked.way)),
         "extras": lambda: anyio.run(measure_extras, counts),
         "lists": lambda: anyio.run(lambda: measure_lists(counts, peer=peer)),
         "starts": lambda: measure_starts(counts, peer=peer),
@@ -51,6 +51,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", help="write a document of the schema hotplug.bench-gateway/1 there")
     parser.add_argument("--doc", metavar="FILE", help="write the figures between the marks of that page")
     parser.add_argument("--only", action="append", choices=groups, help="measure only this; may be given again")
+    ways = [f"{one} > {other}" for one, other in WAYS]
+    parser.add_argument("--way", choices=ways, help="of calls, measure only those on this way")
     parser.add_argument("--rounds", type=int, default=Counts.rounds, help="rounds (%(default)s)")
     parser.add_argument("--calls", type=int, default=Counts.calls, help="calls of a target in a round (%(default)s)")
     parser.add_argument("--starts", type=int, default=Counts.starts, help="starts of a program (%(default)s)")

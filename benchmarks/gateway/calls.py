@@ -21,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.gateway.figures import Figure, figures
 from benchmarks.gateway.running import ENV, Front, Gateway, Peer, Upstreams, cpu_of, direct, entry, process_with
 
-__all__ = ["ERAS", "Counts", "connected", "measure_calls", "measure_extras"]
+__all__ = ["ERAS", "WAYS", "Counts", "connected", "measure_calls", "measure_extras"]
 
 ERAS: Final[Mapping[str, str]] = {"2026-07-28": "2026-07-28", "2025-11-25": "legacy"}
 AT_ONCE: Final = 32
@@ -94,10 +94,12 @@ class _Target:
         return count / (time.perf_counter() - began)
 
 
-async def measure_calls(counts: Counts, *, peer: bool = True) -> list[Figure]:
-    """All ways in both eras."""
+async def measure_calls(counts: Counts, *, peer: bool = True, way: str | None = None) -> list[Figure]:
+    """All ways, or one of them, in both eras."""
     found: list[Figure] = []
     for frm, to in WAYS:
+        if way not in (None, f"{frm} > {to}"):
+            continue
         for era in ERAS:
             found.extend(await _way(frm, to, era, counts, peer=peer))
     return found

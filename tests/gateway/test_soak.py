@@ -364,6 +364,7 @@ async def _soak(machine: Machine, random: Random) -> None:
         soak = Soak(machine, url, random, http)
         for _ in range(4):
             await soak.open()
+        await _warm_up(soak)
         async with asyncio.TaskGroup() as group:
             for work in (soak.tend_threads(), soak.change_settings(), soak.kill()):
                 group.create_task(work)
@@ -388,6 +389,23 @@ async def _soak(machine: Machine, random: Random) -> None:
     assert await asyncio.to_thread(machine.stop) == 0
     assert await until(lambda: not machine.children(), 10), machine.children()
     _check_errors(machine)
+
+
+async def _warm_up(soak: Soak) -> None:
+    """Have every tool seen once: before that, nobody can know whose a name is."""
+    thread = soak.threads[0]
+    client = Client(soak.http, f"{soak.url}/threads/{thread.id}/mcp", thread.token, "modern")
+    await client.open()
+    deadline = time.monotonic() + 90
+    there: set[str] = set()
+    wanted = {tool if server == "cal" else f"{server}.{tool}" for server, tools in TOOLS.items() for tool in tools}
+    soak.owner.open_all()
+    while not wanted <= there:
+        assert time.monotonic() < deadline, wanted - there
+        reply = await client.request("tools/list", {})
+        assert reply.result is not None, reply.answer
+        there |= {tool["name"] for tool in reply.result["tools"]}
+    soak.over = time.monotonic() + SECONDS
 
 
 def _check_added(machine: Machine, soak: Soak) -> None:

@@ -475,3 +475,36 @@ def test_the_default_file_is_the_users_own_and_never_one_of_the_working_director
     assert path.parts[-2:] == ("hotplug", "settings.json")
     monkeypatch.setenv("HOTPLUG_SETTINGS", "elsewhere.json")
     assert default_settings_path() == Path("elsewhere.json")
+
+
+def test_settings_that_nobody_wrote_are_the_same_object_until_somebody_does(path: Path) -> None:
+    file = SettingsFile(path)
+    before = file.read()
+    assert file.read() is before
+    path.write_text('{"mcpProfile": "host-only"}', encoding="utf-8")
+    assert file.read().default == "host-only"
+    path.unlink()
+    assert file.read().read_only
+
+
+def test_a_link_to_a_file_that_is_made_later_is_followed(path: Path, tmp_path: Path) -> None:
+    file = SettingsFile(path)
+    assert file.read().default is None
+    there = tmp_path / "there.json"
+    path.symlink_to(there)
+    assert file.read().default is None
+    there.write_text('{"mcpProfile": "host-only"}', encoding="utf-8")
+    assert file.read().default == "host-only"
+
+
+def test_a_file_that_was_just_written_is_kept_once_and_stays_one_object(path: Path) -> None:
+    path.write_text('{"mcpProfile": "host-only"}', encoding="utf-8")
+    file = SettingsFile(path)
+    first = file.read()
+    assert first.default == "host-only"
+    folder = path.with_name(path.name + "-versions")
+    kept = sorted(one.name for one in folder.iterdir())
+    for one in folder.iterdir():
+        one.unlink()
+    assert file.read() is first
+    assert not list(folder.iterdir()), kept

@@ -69,6 +69,11 @@ class Owner:
         self.changes = 0
         self._save()
 
+    def open_all(self) -> None:
+        """Give everything to everybody who isn't a sub-agent."""
+        self._picks = {}
+        self._save()
+
     def change(self, threads: list[Thread]) -> None:
         """Change one thing."""
         match self._random.randrange(5):
