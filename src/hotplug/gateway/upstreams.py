@@ -79,9 +79,9 @@ class Servers:
         config = self._configs.get(server)
         return config is not None and is_native(config)
 
-    def remote(self, server: str) -> bool:
-        """Whether it is reached over HTTP."""
-        return self.upstream(server).remote
+    def mixed(self, server: str) -> bool:
+        """Whether one child serves all threads, over one pipe."""
+        return self.upstream(server).shared
 
     def upstream(self, server: str) -> Upstream:
         """The server in the pool.
