@@ -119,7 +119,7 @@ class Gateway:
 
     def new_session(self, thread: str, message: Message) -> Session:
         """The session of a client that says `initialize`."""
-        session = Session(thread, message.params, self.servers.session_link)
+        session = Session(thread, message.params, self.servers.session_link, shown=self.view.shown)
 
         def tell(method: str) -> None:
             session.tell(Frame(Message.notification(method)))

@@ -35,9 +35,18 @@ class Session:
         thread: Whose it is.
         initialize: The client's `initialize` params, as they came.
         open_link: Opens this session's link to an upstream; raises `Unavailable`.
+        shown: A server's notice as the client reads it; None: as it is.
     """
 
-    def __init__(self, thread: str, initialize: Object, open_link: OpenLink, *, id_: str | None = None) -> None:
+    def __init__(
+        self,
+        thread: str,
+        initialize: Object,
+        open_link: OpenLink,
+        *,
+        id_: str | None = None,
+        shown: Callable[[str, Message], Message] | None = None,
+    ) -> None:
         self.id = id_ or secrets.token_hex(16)
         self.thread = thread
         self.initialize = initialize
@@ -49,6 +58,7 @@ class Session:
         self.extensions: frozenset[str] = _extensions(initialize)
         self.replay = Replay()
         self._open_link = open_link
+        self._shown = shown
         self._links: dict[str, Link] = {}
         self._opening: dict[str, asyncio.Task[Link]] = {}
         self._pumps: dict[str, asyncio.Task[None]] = {}
@@ -132,6 +142,8 @@ class Session:
         message = frame.message
         if message is not None and message.kind == "request":
             message = self._ask(server, message)
+        elif message is not None and message.kind == "notification" and self._shown is not None:
+            message = self._shown(server, message)
         return Frame(message, event_id, frame.retry)
 
     def _ask(self, server: str, message: Message) -> Message:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ ENVELOPE = (
     f'"io.modelcontextprotocol/protocolVersion":"{VERSIONS["modern"]}",'
     f'"io.modelcontextprotocol/clientInfo":{INFO},"io.modelcontextprotocol/clientCapabilities":{CAPABILITIES}'
 )
-LIMIT = 30.0
+LIMIT = 60.0
 
 
 @dataclass
@@ -78,7 +78,11 @@ class RawClient:
         self.answers: dict[str, str] = {}
         self.questions: list[str] = []
         self.hello: Said | None = None
+        self.answer: Callable[[str], Awaitable[str | None]] = self._answer
         self._next = 0
+
+    async def _answer(self, question: str) -> str | None:
+        return self.answers.get(json.loads(question)["method"])
 
     def params(self, members: str = "", meta: str = "") -> str:
         """The params of a request, with what its era has in `_meta`."""
@@ -106,9 +110,9 @@ class RawClient:
         stream = self.transport.stream(text, headers)
         try:
             async for told in stream:
-                if (asked := member(told, "method")) is not None and (number := member(told, "id")) is not None:
+                if member(told, "method") is not None and (number := member(told, "id")) is not None:
                     self.questions.append(told)
-                    result = self.answers.get(json.loads(asked.text))
+                    result = await self.answer(told)
                     body = f'"result":{result}' if result else '"error":{"code":-32601,"message":"no","data":{"a":1.0}}'
                     await self.transport.send(f'{{"jsonrpc":"2.0","id":{number.text},{body}}}')
                     continue
@@ -245,13 +249,15 @@ def _general(text: str) -> bool:
 
 
 @asynccontextmanager
-async def over_http(url: str, era: Era, token: str | None = None) -> AsyncGenerator[RawClient]:
+async def over_http(
+    url: str, era: Era, token: str | None = None, *, capabilities: str = CAPABILITIES, info: str = INFO
+) -> AsyncGenerator[RawClient]:
     async with aiohttp.ClientSession(read_bufsize=64 * 1024, timeout=aiohttp.ClientTimeout(total=120)) as session:
         transport = HttpTransport(session, url, token)
         client = RawClient(transport, era)
         listening: asyncio.Task[None] | None = None
         if era == "legacy":
-            await _shake_hands(client)
+            await _shake_hands(client, capabilities, info)
             transport.headers["mcp-protocol-version"] = VERSIONS["legacy"]
             await client.notify("notifications/initialized", "{}")
             ready = asyncio.Event()
@@ -293,8 +299,8 @@ async def over_stdio(command: tuple[str, ...], era: Era, env: Mapping[str, str])
 
 
 
-async def _shake_hands(client: RawClient) -> None:
+async def _shake_hands(client: RawClient, capabilities: str = CAPABILITIES, info: str = INFO) -> None:
     members = (
-        f'"protocolVersion":"{VERSIONS["legacy"]}","capabilities":{CAPABILITIES},"clientInfo":{INFO},"vendorField":1e-7'
+        f'"protocolVersion":"{VERSIONS["legacy"]}","capabilities":{capabilities},"clientInfo":{info},"vendorField":1e-7'
     )
     client.hello = await client.ask("initialize", members)

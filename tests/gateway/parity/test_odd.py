@@ -22,7 +22,7 @@ ARGUMENTS = (
     r'"lone":"\ud800","pair":"\ud83d\udd0c","raw":"ä' + "\u2028\x7f\U0001f50c" + r'","lone \udfff key":null,'
     r'"null":null,"":{"deep":[[],{},[null]]},"same":"\u00E4\u00e4"  ,  "blanks" : [ 1 , 2 ]}'
 )
-META = r'"vendor.example/meta":{"null":null,"n":1.10,"lone":"\udead","big":-1180591620717411303424},"plain":[1E+2]'
+META = r'"vendor.example/meta":{"null":null,"n":1.10,"lone":"\udead","big":-1180591620717411303424},"plain":[1E+2],"lone \ud83d key":1.50'
 
 
 def exchanges(era: Era) -> Generator[tuple[str, str, str]]:
@@ -30,7 +30,7 @@ def exchanges(era: Era) -> Generator[tuple[str, str, str]]:
     yield "tools/list", "", ""
     for tool in ("contents", "nulls", "numbers", "strings", "large", "media", "fail", "refuse", "LONG", "missing"):
         yield "tools/call", f'"name":"{tool}","arguments":{{}}', META
-    yield "tools/call", f'"name":"echo","arguments":{ARGUMENTS},"vendorParam":{{"n":1.0}}', META
+    yield "tools/call", f'"name":"echo","arguments":{ARGUMENTS},"vendorParam":{{"n":1.0}},"lone \\ud801":1.0', META
     yield "tools/call", '"name":"echo"', ""
     yield "tools/call", '"name":"echo","arguments":null', ""
     yield "tools/call", '"name":"deep","arguments":{"depth":400}', ""
