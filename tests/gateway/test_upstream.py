@@ -273,7 +273,7 @@ async def test_a_client_whose_handshake_is_refused_changes_nothing_for_the_other
     async with Pool(configs(child)) as pool:
         upstream = pool.upstreams[child.name]
         await upstream.link("legacy", ONE, initialize=initialize())
-        with pytest.raises(Unavailable, match="refuses this client: .*no lamps"):
+        with pytest.raises(Unavailable, match=r"refuses this client: .*no lamps"):
             await upstream.link("legacy", OTHER, initialize=initialize(lamps={}))
         third = LinkKey("t_third", "s3")
         assert await call(await upstream.link("legacy", third, initialize=initialize()), "echo") == "{}"

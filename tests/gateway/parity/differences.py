@@ -48,9 +48,7 @@ def settled(method: str, texts: list[str]) -> list[Any]:
     """The messages of an exchange, with what may differ made the same."""
     # The progress token that a server sees is the gateway's own where several callers share a connection.
     texts = [changed(text, ("result", "_meta", SEEN, "progressToken"), lambda _: '"-"') for text in texts]
-    texts = [
-        changed(text, ("result", "structuredContent", "meta", "progressToken"), lambda _: '"-"') for text in texts
-    ]
+    texts = [changed(text, ("result", "structuredContent", "meta", "progressToken"), lambda _: '"-"') for text in texts]
     if method in LISTS:
         return _list(LISTS[method], texts)
     if method in ("initialize", "server/discover"):

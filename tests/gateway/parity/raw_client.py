@@ -17,7 +17,9 @@ from hotplug.testing.odd.writing import member
 
 VERSIONS: Mapping[Era, str] = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-CAPABILITIES = '{"elicitation":{"form":{},"vendorMode":null},"sampling":{},"roots":{},"experimental":{"vendor.example/c":1.50}}'
+CAPABILITIES = (
+    '{"elicitation":{"form":{},"vendorMode":null},"sampling":{},"roots":{},"experimental":{"vendor.example/c":1.50}}'
+)
 INFO = '{"name":"raw","version":"1","vendorField":{"lone":"\\ud800"}}'
 ENVELOPE = (
     f'"io.modelcontextprotocol/protocolVersion":"{VERSIONS["modern"]}",'
@@ -73,7 +75,7 @@ class RawClient:
     """
 
     def __init__(self, transport: Transport, era: Era) -> None:
-        self.era = era
+        self.era: Era = era
         self.transport = transport
         self.answers: dict[str, str] = {}
         self.questions: list[str] = []
@@ -296,7 +298,6 @@ async def over_stdio(command: tuple[str, ...], era: Era, env: Mapping[str, str])
         async with asyncio.timeout(LIMIT):
             await process.wait()
             await listening
-
 
 
 async def _shake_hands(client: RawClient, capabilities: str = CAPABILITIES, info: str = INFO) -> None:

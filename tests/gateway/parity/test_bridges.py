@@ -93,7 +93,9 @@ async def test_questions_of_every_kind(place: tuple[Place, Era]) -> None:
 
     async def elicited(_: Any, params: Any) -> ElicitResult:
         asked.append(params.message)
-        return ElicitResult(action="accept", content={"name": "Ada", "response": "r", "username": "u", "email": "e@x.y"})
+        return ElicitResult(
+            action="accept", content={"name": "Ada", "response": "r", "username": "u", "email": "e@x.y"}
+        )
 
     async def sampled(_: Any, params: Any) -> CreateMessageResult:
         asked.append("sampling")
@@ -122,8 +124,8 @@ async def test_questions_of_every_kind(place: tuple[Place, Era]) -> None:
 async def test_progress_arrives_before_the_result(place: tuple[Place, Era]) -> None:
     got: list[tuple[float, float | None]] = []
 
-    async def progressed(done: float, total: float | None, _: str | None) -> None:
-        got.append((done, total))
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        got.append((progress, total))
 
     async with connected(place) as client:
         result = await client.call_tool("test_tool_with_progress", {}, progress_callback=progressed)
@@ -175,7 +177,7 @@ async def test_a_resource_that_changes_is_told(place: tuple[Place, Era]) -> None
 async def test_a_call_that_is_given_up_is_cancelled_at_the_server(place: tuple[Place, Era]) -> None:
     started = anyio.Event()
 
-    async def progressed(*_: Any) -> None:
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
         started.set()
 
     async with connected(place) as client:

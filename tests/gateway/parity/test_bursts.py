@@ -23,7 +23,9 @@ async def test_all_notes_of_a_burst_reach_a_slow_reader(places: tuple[Place, Pla
         numbers: list[int] = []
         answers: list[str] = []
         async with asyncio.timeout(100):
-            reading = client.read("tools/call", f'"name":"burst","arguments":{{"count":{NOTES}}}', '"progressToken":"t"')
+            reading = client.read(
+                "tools/call", f'"name":"burst","arguments":{{"count":{NOTES}}}', '"progressToken":"t"'
+            )
             async for text in reading:
                 message = json.loads(text)
                 if message.get("method") != "notifications/progress":

@@ -22,7 +22,10 @@ ARGUMENTS = (
     r'"lone":"\ud800","pair":"\ud83d\udd0c","raw":"ä' + "\u2028\x7f\U0001f50c" + r'","lone \udfff key":null,'
     r'"null":null,"":{"deep":[[],{},[null]]},"same":"\u00E4\u00e4"  ,  "blanks" : [ 1 , 2 ]}'
 )
-META = r'"vendor.example/meta":{"null":null,"n":1.10,"lone":"\udead","big":-1180591620717411303424},"plain":[1E+2],"lone \ud83d key":1.50'
+META = (
+    r'"vendor.example/meta":{"null":null,"n":1.10,"lone":"\udead","big":-1180591620717411303424},'
+    r'"plain":[1E+2],"lone \ud83d key":1.50'
+)
 
 
 def exchanges(era: Era) -> Generator[tuple[str, str, str]]:
@@ -44,8 +47,16 @@ def exchanges(era: Era) -> Generator[tuple[str, str, str]]:
     yield "resources/templates/list", "", META
     for uri in ("odd://text", "odd://bytes", "odd:\\/\\/text", "odd://items/a%20b?detail=%C3%A4&more=1", "odd://none"):
         yield "resources/read", f'"uri":"{uri}"', META
-    yield "completion/complete", '"ref":{"type":"ref/prompt","name":"plain","x":1.0},"argument":{"name":"topic","value":"\\ud800"}', META
-    yield "completion/complete", '"ref":{"type":"ref/resource","uri":"odd://items/{id}{?detail,more*}"},"argument":{"name":"id","value":"a"},"context":{"arguments":{"b":"c"},"v":null}', ""
+    yield (
+        "completion/complete",
+        '"ref":{"type":"ref/prompt","name":"plain","x":1.0},"argument":{"name":"topic","value":"\\ud800"}',
+        META,
+    )
+    yield (
+        "completion/complete",
+        '"ref":{"type":"ref/resource","uri":"odd://items/{id}{?detail,more*}"},"argument":{"name":"id","value":"a"},"context":{"arguments":{"b":"c"},"v":null}',
+        "",
+    )
     yield "vendor/echo", f'"anything":{ARGUMENTS}', META
     yield "vendor/announce", f'"anything":{ARGUMENTS}', META
     yield "vendor/unknown", '"a":1', ""
@@ -193,7 +204,9 @@ async def test_a_subscription_hears_what_it_wants_under_the_callers_id(places: t
         async with place.client("modern") as client, place.client("modern") as other:
             # At a server over a pipe, a client is alone.
             other = client if place.command else other
-            wanted = '"notifications":{"toolsListChanged":true,"resourceSubscriptions":["odd://text"],"vendor":{"n":1.0}}'
+            wanted = (
+                '"notifications":{"toolsListChanged":true,"resourceSubscriptions":["odd://text"],"vendor":{"n":1.0}}'
+            )
             reading = client.read("subscriptions/listen", wanted, META, r'"l/\u00e4"')
             async with asyncio.timeout(20):
                 heard = [await anext(reading)]

@@ -56,9 +56,7 @@ async def test_names_have_prefixes_and_lead_to_their_server(place: Place, era: E
 @pytest.mark.parametrize("era", ERAS)
 async def test_calls_at_once_get_the_answers_of_their_servers(place: Place, era: Era) -> None:
     async with place.client(era) as client:
-        alone = {
-            server: (await client.call(f"{server}.process")).result["structuredContent"]["pid"] for server in BOTH
-        }
+        alone = {server: (await client.call(f"{server}.process")).result["structuredContent"]["pid"] for server in BOTH}
         wanted = [BOTH[number % 2] for number in range(40)]
         found = await asyncio.gather(*(client.call(f"{server}.process") for server in wanted))
     assert [said.result["structuredContent"]["pid"] for said in found] == [alone[server] for server in wanted]
