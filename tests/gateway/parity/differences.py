@@ -39,6 +39,15 @@ def changed(text: str, path: tuple[str, ...], change: Callable[[str], str | None
     return write(found)
 
 
+def of_the_gateway(notice: str) -> bool:
+    """Whether a notice that a list changed is the gateway's own: what the owner sets changes lists too.
+
+    It tells all who listen whenever what it lists has changed, beside the server's own notices.
+    """
+    fields = set(json.loads(notice).get("params") or ()) - {"_meta"}
+    return json.loads(notice)["method"].endswith("/list_changed") and not fields
+
+
 def ordered(text: str) -> str:
     """An object with its members by name: their order says nothing."""
     return write({name: member(text, name) for name in sorted(json.loads(text))})

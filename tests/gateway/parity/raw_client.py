@@ -207,7 +207,7 @@ class StdioTransport:
         self.process = process
         self.waiting: dict[str, asyncio.Queue[str]] = {}
 
-    async def stream(self, text: str, _: Mapping[str, str]) -> AsyncGenerator[str]:
+    async def stream(self, text: str, headers: Mapping[str, str]) -> AsyncGenerator[str]:
         """Every message that comes while this request is the only one under way is taken for its own."""
         number = member(text, "id")
         assert number is not None

@@ -103,7 +103,7 @@ async def test_questions_of_every_kind(place: tuple[Place, Era]) -> None:
 
     async def rooted(_: Any) -> ListRootsResult:
         asked.append("roots")
-        return ListRootsResult(roots=[Root(uri="file:///a", name="a")])
+        return ListRootsResult(roots=[Root.model_validate({"uri": "file:///a", "name": "a"})])
 
     options = {"elicitation_callback": elicited, "sampling_callback": sampled, "list_roots_callback": rooted}
     async with connected(place, **options) as client:

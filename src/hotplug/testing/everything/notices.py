@@ -74,6 +74,7 @@ def notice_tools(bus: InMemorySubscriptionBus) -> tuple[EverythingTool, ...]:
             await anyio.sleep_forever()
         finally:
             cancelled += 1
+        return "Nobody can wait for this."
 
     async def count(_: Call) -> Content:
         return str(cancelled)
