@@ -133,3 +133,22 @@ def test_params_that_are_no_object_have_no_fields() -> None:
 def test_values_that_the_fast_writer_refuses_are_written_too() -> None:
     assert json.loads(dumps({"n": 2**70, "raw": Raw(b"1")})) == {"n": 2**70, "raw": 1}
     assert json.loads(dumps("\ud800")) == "\ud800"
+
+
+def test_a_key_with_half_of_a_surrogate_pair_leaves_what_is_beside_it_as_it_was() -> None:
+    data = rb'{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"k \ud83d":1.50,"n":1E+2},"p \udc00":1e400}}'
+    changed = Message.parse(data).with_meta({"mine": 2**70})
+    meta = rb'"_meta":{"k \ud83d":1.50,"n":1E+2,"mine":1180591620717411303424},"p \udc00":1e400'
+    assert changed.encode() == b'{"jsonrpc":"2.0","id":1,"method":"x","params":{' + meta + b"}}"
+    odd = Message.parse(rb'{"jsonrpc":"2.0","id":1,"method":"x","top \ud83d":[1.0]}').with_id(2)
+    assert odd.encode() == rb'{"jsonrpc":"2.0","id":2,"method":"x","top \ud83d":[1.0]}'
+
+
+@given(st.text(), st.booleans())
+def test_a_text_is_read_as_json_says(text: str, ascii_only: bool) -> None:
+    data = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"t": text}}, ensure_ascii=ascii_only)
+    try:
+        encoded = data.encode()
+    except UnicodeEncodeError:
+        return
+    assert Message.parse(encoded).text("t") == text

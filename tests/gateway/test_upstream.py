@@ -268,6 +268,18 @@ async def test_a_modern_client_turns_no_other_client_to_a_bridge(tmp_path: Path)
     assert child.count("initialize") == 1
 
 
+async def test_a_client_whose_handshake_is_refused_changes_nothing_for_the_others(tmp_path: Path) -> None:
+    child = Child(tmp_path, "particular")
+    async with Pool(configs(child)) as pool:
+        upstream = pool.upstreams[child.name]
+        await upstream.link("legacy", ONE, initialize=initialize())
+        with pytest.raises(Unavailable, match=r"refuses this client: .*no lamps"):
+            await upstream.link("legacy", OTHER, initialize=initialize(lamps={}))
+        third = LinkKey("t_third", "s3")
+        assert await call(await upstream.link("legacy", third, initialize=initialize()), "echo") == "{}"
+    assert child.count("server/discover") == 0
+
+
 # When it fails
 
 

@@ -54,7 +54,7 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
             notices.put_nowait(notice)
 
     tasks: list[asyncio.Task[None]] = []
-    acknowledged: list[asyncio.Future[dict[str, Any]]] = []
+    acknowledged: list[asyncio.Future[Message | None]] = []
     ends: list[Any] = [view.on_change(caller.thread, lambda method: put(Message.notification(method, {"_meta": meta})))]
     try:
         for one in known:
@@ -63,18 +63,23 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
             share = _share(one, honored, uris, others, view, caller)
             if not share:
                 continue
-            ack: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+            ack: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
             acknowledged.append(ack)
-            asked = message.with_param("notifications", share)
+            asked = message.with_param("notifications", {key: share[key] for key in wanted if key in share})
             tasks.append(asyncio.create_task(_hear(one.server, one.link, caller, asked, ack, put, view)))
         if acknowledged:
             await asyncio.wait(acknowledged, timeout=_ACK_WAIT)
-        for ack in acknowledged:
-            if ack.done() and not ack.cancelled():
-                for key, value in ack.result().items():
-                    if key not in honored and key in others:
-                        honored[key] = value
-        yield Frame(Message.notification(_ACKNOWLEDGED, {"notifications": honored, "_meta": meta}))
+        said = [told for ack in acknowledged if ack.done() and (told := ack.result()) is not None]
+        for told in said:
+            for key, value in _honored(told).items():
+                if key not in honored and key in others:
+                    honored[key] = value
+        told = Message.notification(_ACKNOWLEDGED, {"notifications": honored, "_meta": meta})
+        if len(known) == 1 and said:
+            # The only server's own, with whatever else it says.
+            told = said[0] if _honored(said[0]) == honored else said[0].with_param("notifications", honored)
+            told = told if bytes(told.meta.get(SUBSCRIPTION_META, b"")) == id_ else told.with_meta(meta)
+        yield Frame(told)
         while True:
             notice = await notices.get()
             if notice is None:
@@ -91,6 +96,11 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _honored(told: Message) -> dict[str, Any]:
+    given = told.value("notifications")
+    return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
 
 
 def _share(
@@ -110,7 +120,7 @@ async def _hear(
     link: Link,
     caller: Caller,
     message: Message,
-    ack: asyncio.Future[dict[str, Any]],
+    ack: asyncio.Future[Message | None],
     put: Any,
     view: View,
 ) -> None:
@@ -132,10 +142,9 @@ async def _hear(
                         return
                     if notice.method == _ACKNOWLEDGED:
                         if not ack.done():
-                            given = notice.value("notifications")
-                            ack.set_result(cast("dict[str, Any]", given) if isinstance(given, dict) else {})
+                            ack.set_result(notice)
                     elif view.grants.gives_server(caller.thread, server):
                         put(view.shown(server, notice))
     finally:
         if not ack.done():
-            ack.set_result({})
+            ack.set_result(None)

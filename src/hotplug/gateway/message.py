@@ -108,13 +108,18 @@ def dumps(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, UnicodeEncodeError, OverflowError):
         # Integers over 64 bits and halves of surrogate pairs.
-        return json.dumps(value, separators=(",", ":"), default=_plain).encode()
+        return _dumps_slowly(value)
 
 
-def _plain(value: Any) -> Any:
+def _dumps_slowly(value: Any) -> bytes:
     if isinstance(value, Raw):
-        return loads(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+        return bytes(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value).items()
+        return b"{" + b",".join(_dumps_slowly(name) + b":" + _dumps_slowly(one) for name, one in fields) + b"}"
+    if isinstance(value, list | tuple):
+        return b"[" + b",".join(_dumps_slowly(one) for one in cast("list[Any]", value)) + b"]"
+    return json.dumps(value).encode()
 
 
 class Message:
@@ -274,7 +279,7 @@ class Message:
     def encode(self) -> bytes:
         """The message's bytes: those that came, where nothing was changed."""
         if self._bytes is None:
-            self._bytes = _encode(self.fields)
+            self._bytes = dumps(self.fields)
         return self._bytes
 
     def line(self) -> bytes:
@@ -314,7 +319,10 @@ def _set(fields: Object, changes: Mapping[str, Any]) -> Object:
 
 
 def _text(raw: Raw) -> str | None:
-    if bytes(raw)[:1] != b'"':
+    data = bytes(raw)
+    if data[:1] != b'"':
         return None
-    value = loads(raw)
+    if b"\\" not in data and data[-1:] == b'"':
+        return data[1:-1].decode()
+    value = loads(data)
     return value if isinstance(value, str) else None

@@ -315,8 +315,8 @@ class Router:
             )
         noting.server = route.known.server
         changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
-        if LOG_LEVEL_META in route.message.meta and getattr(route.link, "shared", False) and route.known.piped:
-            # Nobody can tell whose log message comes out of a pipe that several use.
+        if LOG_LEVEL_META in route.message.meta and route.known.mixed:
+            # Nobody can tell whose log message comes out of a pipe that several threads use.
             changes[LOG_LEVEL_META] = None
         state = route.message.text("requestState")
         moved = route.message

@@ -156,6 +156,8 @@ class Session:
         message = frame.message
         if message is not None and message.kind == "request":
             message = self._ask(server, message)
+        elif message is not None and message.kind == "notification" and self._heard is not None:
+            message = self._heard(self, server, message) or message
         return Frame(message, event_id, frame.retry)
 
     def _ask(self, server: str, message: Message) -> Message:

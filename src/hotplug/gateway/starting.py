@@ -18,7 +18,7 @@ from hotplug.gateway.eramemory import EraMemory
 from hotplug.gateway.link import Era, Link, LinkLost
 from hotplug.gateway.links.handshake import LEGACY_REVISIONS, MODERN_REVISIONS
 from hotplug.gateway.links.refusal import EraRefused, LoginNeeded
-from hotplug.gateway.message import Object
+from hotplug.gateway.message import METHOD_NOT_FOUND, Object
 from hotplug.gateway.opening import Opener, is_remote
 
 __all__ = ["OtherEra", "StartGate", "Starter", "why"]
@@ -187,6 +187,11 @@ class Starter:
         except EraRefused as error:
             if error.supported and not set(error.supported).intersection(LEGACY_REVISIONS, MODERN_REVISIONS):
                 raise await self.fail(_foreign(error.supported)) from None
+            if initialize is not None and era in memory.speaks and _by_its_params(error):
+                # This client's own doing: the others' handshakes are as good as before.
+                raise Unavailable(
+                    f"{config.name} refuses this client: {error.reason}", details={"server": config.name}
+                ) from None
             if era in memory.speaks:
                 # What was remembered is wrong, all of it.
                 await memory.forget()
@@ -252,6 +257,11 @@ def why(tries: list[tuple[Era, OtherEra]]) -> str:
     answered = [error.reason for _, error in tries if not error.silent]
     old = [error.reason for native, error in tries if native == "legacy"]
     return (old or answered or [error.reason for _, error in tries])[-1]
+
+
+def _by_its_params(error: EraRefused) -> bool:
+    """Whether a handshake was refused for what a client said in it, by a server that knows handshakes."""
+    return error.answer is not None and error.answer.error_code not in (None, METHOD_NOT_FOUND) and not error.supported
 
 
 def _foreign(versions: Iterable[str]) -> str:

@@ -97,9 +97,9 @@ class Servers:
         config = self._configs.get(server)
         return config is not None and is_native(config)
 
-    def remote(self, server: str) -> bool:
-        """Whether it is reached over HTTP."""
-        return self.upstream(server).remote
+    def mixed(self, server: str) -> bool:
+        """Whether one child serves all threads, over one pipe."""
+        return self.upstream(server).shared
 
     def speaks(self, server: str) -> bool:
         """Whether it speaks a profile, as far as that is known without asking it."""

@@ -72,7 +72,7 @@ class Known:
         link: None for a native server in this process.
         closed: Tools that are shut though they are there, each with the reason.
         speaker: Where it speaks profiles.
-        piped: Whether it is a child, spoken to over pipes.
+        mixed: Whether threads share its pipe, so that what names no request can be anybody's.
     """
 
     server: str
@@ -80,7 +80,7 @@ class Known:
     catalog: Catalog = _NOTHING
     closed: Mapping[str, str] = field(default_factory=dict[str, str])
     speaker: Speaker | None = None
-    piped: bool = False
+    mixed: bool = False
 
 
 _Key = tuple[str, str, Era, Session | None]
@@ -98,8 +98,8 @@ class Upstreams(Protocol):
         """Whether it runs in this process, so that there is no link to it."""
         ...
 
-    def remote(self, server: str) -> bool:
-        """Whether it is reached over HTTP."""
+    def mixed(self, server: str) -> bool:
+        """Whether one child serves all threads, over one pipe."""
         ...
 
     def speaks(self, server: str) -> bool:
@@ -175,7 +175,7 @@ class View:
                 raise Unavailable(f"{server} can't be reached: {lost.reason}") from None
             speaker = await self.upstreams.speaker(server, caller, link, catalog)
             closed = await self._closed(server, catalog)
-            known = Known(server, link, catalog, closed, speaker, piped=not self.upstreams.remote(server))
+            known = Known(server, link, catalog, closed, speaker, mixed=self.upstreams.mixed(server))
         parts = tuple(speaker.offers) if speaker is not None else ()
         if speaker is not None:
             # Those of its profiles that it doesn't have too: a call to one is answered alike, whoever else has it.

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import anyio
-from mcp.server.subscriptions import InMemorySubscriptionBus, PromptsListChanged, ServerEvent, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    PromptsListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from hotplug.testing.everything.call import Call
 from hotplug.testing.everything.tool import Content, EverythingTool
@@ -14,6 +20,7 @@ __all__ = ["notice_tools"]
 
 _BETWEEN: Final = 0.05
 """Seconds between two notices, so that a client sees them arrive one by one."""
+_WATCHED: Final = "test://watched-resource"
 _AWAY: Final = 0.2
 """Seconds that a client is given to come back after its stream was closed."""
 
@@ -51,7 +58,31 @@ def notice_tools(bus: InMemorySubscriptionBus) -> tuple[EverythingTool, ...]:
 
         return EverythingTool(f"test_trigger_{what}_change", f"Says that the list of {what}s changed.", announce)
 
+    cancelled = 0
+
+    async def resource(call: Call) -> Content:
+        if call.is_modern:
+            await bus.publish(ResourceUpdated(_WATCHED))
+        else:
+            await call.context.session.send_resource_updated(_WATCHED)
+        return f"Whoever subscribed to {_WATCHED} was told that it changed."
+
+    async def wait(call: Call) -> Content:
+        nonlocal cancelled
+        await call.progress(0, 1, "Waiting")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled += 1
+        return "Nobody can wait for this."
+
+    async def count(_: Call) -> Content:
+        return str(cancelled)
+
     return (
+        EverythingTool("test_trigger_resource_change", "Says that the watched resource changed.", resource),
+        EverythingTool("test_wait", "Tells its progress once, and then waits until it is cancelled.", wait),
+        EverythingTool("test_cancelled", "Says how often test_wait was cancelled.", count),
         EverythingTool("test_tool_with_logging", "Sends log entries before its result.", _logging),
         EverythingTool("test_logging_tool", "Sends log entries where the client wants them.", _logging),
         EverythingTool("test_tool_with_progress", "Tells its progress before its result.", _progress),

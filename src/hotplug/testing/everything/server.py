@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from mcp import MCPError
 from mcp.server import Server, ServerRequestContext
@@ -11,6 +12,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp_types import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     CallToolRequestParams,
     CallToolResult,
     CompleteRequestParams,
@@ -52,17 +54,22 @@ _WORDS: Final = ("paris", "park", "party", "testing")
 
 _log = logging.getLogger(__name__)
 
+Era = Literal["legacy", "modern"]
 Context = ServerRequestContext[Any, Any]
 Page = PaginatedRequestParams | None
 
 
-def everything_app() -> Starlette:
+def everything_app(only: Era | None = None) -> Starlette:
     """The server over streamable HTTP at `/mcp`; a client that lost a stream can read on."""
-    return everything_server().streamable_http_app(event_store=Replay(), retry_interval=_RETRY_MS)
+    return everything_server(only).streamable_http_app(event_store=Replay(), retry_interval=_RETRY_MS)
 
 
-def everything_server() -> Server[Any]:
-    """The server; each has subscriptions and a key for request states of its own."""
+def everything_server(only: Era | None = None) -> Server[Any]:
+    """The server; each has subscriptions and a key for request states of its own.
+
+    Args:
+        only: Refuse the first request of the other era, as a server does that doesn't know it.
+    """
     bus = InMemorySubscriptionBus()
     tools = {tool.name: tool for tool in (*CONTENT_TOOLS, *QUESTION_TOOLS, *notice_tools(bus))}
 
@@ -95,7 +102,18 @@ def everything_server() -> Server[Any]:
     # Not by `on_set_logging_level`, which warns that the era that has it is the older one.
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, _set_level)
     server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=_NAME))
+    if only is not None:
+        server.middleware.insert(0, _without("initialize" if only == "modern" else "server/discover"))
     return server
+
+
+def _without(method: str) -> Any:
+    async def refuse(context: Context, call_next: Callable[[Context], Awaitable[Any]]) -> Any:
+        if context.method == method:
+            raise MCPError(code=METHOD_NOT_FOUND, message="Method not found", data=method)
+        return await call_next(context)
+
+    return refuse
 
 
 async def _run(tool: EverythingTool, call: Call) -> CallToolResult | InputRequiredResult:
