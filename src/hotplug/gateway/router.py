@@ -11,15 +11,14 @@ import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from hotplug.errors import ConnectionFailed, InvalidArgument, PermissionDenied, Unavailable
+from hotplug.errors import ConnectionFailed, PermissionDenied
+from hotplug.gateway.calls import Calls
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
 from hotplug.gateway.hellos import joined_hello, negotiated
-from hotplug.gateway.instances import Allowed, Chosen, NotGiven
-from hotplug.gateway.link import Answer, Frame, Link, LinkLost, Outgoing
+from hotplug.gateway.link import Answer, Frame, LinkLost, Outgoing
 from hotplug.gateway.listening import listen
 from hotplug.gateway.message import (
     INTERNAL_ERROR,
@@ -35,14 +34,12 @@ from hotplug.gateway.message import (
 from hotplug.gateway.names import Holder
 from hotplug.gateway.noting import Noting
 from hotplug.gateway.records import Records
-from hotplug.gateway.search import call_arguments, search_arguments, search_result
+from hotplug.gateway.routes import Refusal, Route, capabilities_of, link_of
 from hotplug.gateway.states import StateSeal
-from hotplug.gateway.toolset import OURS
 from hotplug.gateway.tracing import Tracing, caller_context
 from hotplug.gateway.uris import fitting
 from hotplug.gateway.view import Caller, Known, View
-from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, result_of
-from hotplug.serve import Answer as Failure
+from hotplug.serve import AUTHORIZED_META
 
 __all__ = ["Router"]
 
@@ -61,32 +58,6 @@ _logger = logging.getLogger(__name__)
 _PASSED: Final = frozenset({"mcp-protocol-version", "traceparent", "tracestate"})
 
 
-class Refusal(Exception):
-    """A request that isn't passed on, with the error that answers it."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-
-@dataclass(slots=True)
-class Route:
-    """Where a request goes.
-
-    Args:
-        what: Method and name, for what belongs to this request alone.
-        back: Changes the answer on its way back.
-    """
-
-    known: Known
-    link: Link
-    message: Message
-    what: str = ""
-    back: Callable[[Message], Message] | None = None
-
-
 class Router:
     """Answers requests, and passes on what clients say besides.
 
@@ -103,6 +74,7 @@ class Router:
         self.served: set[str] = set()
         """Threads that something was answered to, until they are closed."""
         self._seal = seal
+        self._calls = Calls(view, seal)
         self._records = records
         self._tracing = tracing or Tracing()
         self._routes: dict[str, Callable[[Caller, Message], Any]] = {
@@ -270,7 +242,7 @@ class Router:
 
     async def _set_level(self, caller: Caller, message: Message) -> Answer:
         id_ = message.id or b"null"
-        known = [one for one in await self.view.all_known(caller) if "logging" in _capabilities(one)]
+        known = [one for one in await self.view.all_known(caller) if "logging" in capabilities_of(one)]
         if not known:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         answers = await asyncio.gather(*(self._ask(caller, one, message) for one in known))
@@ -304,7 +276,7 @@ class Router:
         if caller.era == "modern" and method in _LEGACY_ONLY:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         if method == "tools/call":
-            found = await self._call(caller, message, noting)
+            found = await self._calls.route(caller, message, noting)
             if isinstance(found, Answer):
                 return found
             route = found
@@ -328,161 +300,6 @@ class Router:
         route.message = moved.with_meta(changes) if changes else moved.settled()
         return route
 
-    # Tools
-
-    async def _call(
-        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False
-    ) -> Route | Answer:
-        """A tool: a server's own, a profile's operation, or one of ours.
-
-        Args:
-            searched: It is called through `hotplug.call`.
-        """
-        exposed = message.text("name")
-        if exposed is None:
-            raise Refusal(INVALID_PARAMS, "params.name must be a string")
-        meant = self.view.book.meant("tools", exposed)
-        if meant is None:
-            # Perhaps of a server that nobody has asked yet.
-            await self.view.all_known(caller)
-            meant = self.view.book.meant("tools", exposed)
-        if meant is None:
-            raise _unknown_tool(exposed)
-        server, own = meant
-        if server:
-            return await self._raw_call(caller, message, exposed, server, own, noting)
-        if own in OURS:
-            return await self._our_call(caller, message, exposed, own, noting, searched=searched)
-        return await self._part_call(caller, message, exposed, own, noting)
-
-    async def _raw_call(
-        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
-    ) -> Route:
-        if not self._gives(caller, server, own):
-            # Before anything can go wrong with the server: that would tell that there is such a tool.
-            raise _unknown_tool(exposed)
-        known = await self.view.known(server, caller)
-        if not self.view.may_call(known, caller, own):
-            listing = known.catalog.tools
-            if listing.problem is not None and own not in listing.by_name and self._gives(caller, server, own):
-                raise Unavailable(f"{server} can't tell now which tools it has")
-            raise _unknown_tool(exposed)
-        noting.member = own
-        noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
-        self._check_param_headers(caller, known, own, message)
-        moved = message if own == exposed else message.with_param("name", own)
-        if KEY_META in moved.meta:
-            # One principal to its servers: the keys of two threads must not meet there.
-            moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
-        return Route(known, _link(known), moved, f"tools/call {own}")
-
-    def _gives(self, caller: Caller, server: str, tool: str) -> bool:
-        return self.view.grants.gives(caller.thread, server, tool)
-
-    def _derived(self, caller: Caller, key: Raw) -> str:
-        return self._seal.derived(caller.thread, bytes(key))
-
-    async def _part_call(
-        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting
-    ) -> Route | Answer:
-        instances = self.view.upstreams.instances
-        meta = {key: loads(value) for key, value in message.meta.items()}
-        arguments = message.params.get("arguments", Raw(b"{}"))
-        if part.startswith("connection.") and not caller.aware:
-            raise _unknown_tool(exposed)
-        for last in (False, True):
-            allowed = self.view.allowed(caller)
-            try:
-                chosen = self._chosen(part, arguments, meta, caller, allowed)
-                noting.member = chosen.offer.member if chosen is not None else part
-                if chosen is not None:
-                    noting.server = chosen.speaker.server
-                    if chosen.offer.route is not None and not part.startswith("connection."):
-                        return await self._passed(caller, message, chosen, meta)
-                result = await instances.call(part, arguments, meta, thread=caller.thread, allowed=allowed)
-            except NotGiven:
-                if last:
-                    raise _unknown_tool(exposed) from None
-                # Perhaps at a server that nobody has asked yet.
-                await self.view.all_known(caller)
-            else:
-                return self._told(caller, message, result)
-        raise _unknown_tool(exposed)
-
-    def _chosen(
-        self, part: str, arguments: Raw, meta: Mapping[str, Any], caller: Caller, allowed: Allowed
-    ) -> Chosen | None:
-        """Which server is meant; None where that is for the call itself to say, as a result."""
-        try:
-            return self.view.upstreams.instances.choose(part, arguments, meta, thread=caller.thread, allowed=allowed)
-        except ConnectionFailed:
-            return None
-
-    async def _passed(
-        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any]
-    ) -> Route | Answer:
-        """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
-        speaker = chosen.speaker
-        known = await self.view.known(speaker.server, caller)
-        try:
-            sent = await speaker.outgoing(
-                chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
-            )
-        except ConnectionFailed as error:
-            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
-        ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
-        moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
-        moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
-
-        def back(result: Message) -> Message:
-            if result.kind != "result":
-                return result
-            told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
-            return result.with_result(told)
-
-        return Route(known, _link(known), moved, f"tools/call {sent.params['name']}", back)
-
-    def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
-        """A result of ours."""
-        told = {**result, "resultType": "complete"} if caller.era == "modern" else result
-        return Answer(message=Message.result_of(message.id or b"null", told))
-
-    async def _our_call(
-        self, caller: Caller, message: Message, exposed: str, own: str, noting: Noting, *, searched: bool
-    ) -> Route | Answer:
-        known = await self.view.all_known(caller)
-        tools = self.view.toolset(known, caller)
-        if searched or not tools.searching:
-            raise _unknown_tool(exposed)
-        noting.member = own
-        try:
-            if own == OURS[0]:
-                query, limit = search_arguments(message.params.get("arguments"))
-                result = search_result(tools.index.search(query, limit), len(tools.index))
-                return self._told(caller, message, result)
-            name, arguments = call_arguments(message.params.get("arguments"))
-        except InvalidArgument as error:
-            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
-        if not tools.found_by_search(name):
-            raise _unknown_tool(name)
-        inner = message.with_params({"name": name, "arguments": arguments})
-        return await self._call(caller, inner, noting, searched=True)
-
-    def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
-        schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
-        if caller.era != "modern" or caller.headers is None or schema is None or b"x-mcp-header" not in bytes(schema):
-            return
-        # Rare, so the SDK's own check may take its second to import.
-        from mcp.shared.inbound import validate_mcp_param_headers
-
-        arguments = message.value("arguments")
-        if arguments is not None and not isinstance(arguments, dict):
-            return
-        given = cast("dict[str, Any]", arguments or {})
-        rejected = validate_mcp_param_headers(loads(schema), given, caller.headers)
-        if rejected is not None:
-            raise Refusal(rejected.code, rejected.message, rejected.data)
-
     async def _prompt(self, caller: Caller, message: Message) -> Route:
         name = message.text("name")
         found = await self._named(caller, "prompts", name)
@@ -490,7 +307,7 @@ class Router:
             raise Refusal(INVALID_PARAMS, f"Unknown prompt: {name}")
         known, own = found
         moved = message if own == name else message.with_param("name", own)
-        return Route(known, _link(known), moved, f"prompts/get {own}")
+        return Route(known, link_of(known), moved, f"prompts/get {own}")
 
     async def _resource(self, caller: Caller, message: Message) -> Route:
         uri = message.text("uri")
@@ -503,7 +320,7 @@ class Router:
             mine = caller.session.subscribed.setdefault(known.server, set())
             mine.add(own) if message.method == "resources/subscribe" else mine.discard(own)
         moved = message if own == uri else message.with_param("uri", own)
-        return Route(known, _link(known), moved, f"{message.method} {own}")
+        return Route(known, link_of(known), moved, f"{message.method} {own}")
 
     async def _completion(self, caller: Caller, message: Message) -> Route:
         raw = message.params.get("ref")
@@ -520,7 +337,7 @@ class Router:
             raise Refusal(INVALID_PARAMS, "params.ref names nothing that there is")
         # Written anew in any case: a key that is given twice in it is read here as it is read there.
         moved = message.with_param("ref", {**ref, key: Raw(dumps(found[1]))})
-        return Route(found[0], _link(found[0]), moved, "completion/complete")
+        return Route(found[0], link_of(found[0]), moved, "completion/complete")
 
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
         if exposed is None:
@@ -539,7 +356,7 @@ class Router:
         """The server that a URI belongs to, among those of the caller."""
         if uri is None:
             return None
-        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in _capabilities(one)}
+        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in capabilities_of(one)}
         holder = fitting(
             uri,
             resources=self._offered(known, "resources"),
@@ -567,7 +384,7 @@ class Router:
         if len(servers) != 1 or not self.view.grants.gives_whole(caller.thread, servers[0]):
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         known = await self.view.known(servers[0], caller)
-        return Route(known, _link(known), message, message.method or "")
+        return Route(known, link_of(known), message, message.method or "")
 
     # On the way
 
@@ -624,26 +441,10 @@ class Router:
         return message.with_result({**result, "requestState": Raw(dumps(sealed))})
 
 
-def _link(known: Known) -> Link:
-    if known.link is None:
-        raise Refusal(METHOD_NOT_FOUND, "Method not found")
-    return known.link
-
-
-def _capabilities(known: Known) -> Mapping[str, Any]:
-    raw = known.link.hello.result.get("capabilities") if known.link is not None else None
-    held = loads(raw) if raw is not None else None
-    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
-
-
 def _text(fields: Object, name: str) -> str | None:
     raw = fields.get(name)
     value = loads(raw) if raw is not None else None
     return value if isinstance(value, str) else None
-
-
-def _unknown_tool(name: str) -> Refusal:
-    return Refusal(INVALID_PARAMS, f"Unknown tool: {name}")
 
 
 def _lost(id_: bytes, server: str, lost: LinkLost) -> Message:

@@ -1,0 +1,186 @@
+"""A call of a tool: a server's own, a profile's operation, or one of the gateway's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
+from hotplug.gateway.instances import Allowed, Chosen, NotGiven
+from hotplug.gateway.link import Answer
+from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, loads
+from hotplug.gateway.noting import Noting
+from hotplug.gateway.routes import Refusal, Route, link_of, unknown_tool
+from hotplug.gateway.search import call_arguments, search_arguments, search_result
+from hotplug.gateway.states import StateSeal
+from hotplug.gateway.toolset import OURS
+from hotplug.gateway.view import Caller, Known, View
+from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, result_of
+from hotplug.serve import Answer as Failure
+
+__all__ = ["Calls"]
+
+
+class Calls:
+    """Finds out what a call means, and whether the caller may make it.
+
+    Args:
+        seal: Derives the keys that servers get of those that callers give.
+    """
+
+    def __init__(self, view: View, seal: StateSeal) -> None:
+        self.view = view
+        self._seal = seal
+
+    async def route(
+        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False
+    ) -> Route | Answer:
+        """A tool: a server's own, a profile's operation, or one of ours.
+
+        Args:
+            searched: It is called through `hotplug.call`.
+        """
+        exposed = message.text("name")
+        if exposed is None:
+            raise Refusal(INVALID_PARAMS, "params.name must be a string")
+        meant = self.view.book.meant("tools", exposed)
+        if meant is None:
+            # Perhaps of a server that nobody has asked yet.
+            await self.view.all_known(caller)
+            meant = self.view.book.meant("tools", exposed)
+        if meant is None:
+            raise unknown_tool(exposed)
+        server, own = meant
+        if server:
+            return await self._raw_call(caller, message, exposed, server, own, noting)
+        if own in OURS:
+            return await self._our_call(caller, message, exposed, own, noting, searched=searched)
+        return await self._part_call(caller, message, exposed, own, noting)
+
+    async def _raw_call(
+        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
+    ) -> Route:
+        if not self._gives(caller, server, own):
+            # Before anything can go wrong with the server: that would tell that there is such a tool.
+            raise unknown_tool(exposed)
+        known = await self.view.known(server, caller)
+        if not self.view.may_call(known, caller, own):
+            listing = known.catalog.tools
+            if listing.problem is not None and own not in listing.by_name and self._gives(caller, server, own):
+                raise Unavailable(f"{server} can't tell now which tools it has")
+            raise unknown_tool(exposed)
+        noting.member = own
+        noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
+        self._check_param_headers(caller, known, own, message)
+        moved = message if own == exposed else message.with_param("name", own)
+        if KEY_META in moved.meta:
+            # One principal to its servers: the keys of two threads must not meet there.
+            moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
+        return Route(known, link_of(known), moved, f"tools/call {own}")
+
+    def _gives(self, caller: Caller, server: str, tool: str) -> bool:
+        return self.view.grants.gives(caller.thread, server, tool)
+
+    def _derived(self, caller: Caller, key: Raw) -> str:
+        return self._seal.derived(caller.thread, bytes(key))
+
+    async def _part_call(
+        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting
+    ) -> Route | Answer:
+        instances = self.view.upstreams.instances
+        meta = {key: loads(value) for key, value in message.meta.items()}
+        arguments = message.params.get("arguments", Raw(b"{}"))
+        if part.startswith("connection.") and not caller.aware:
+            raise unknown_tool(exposed)
+        for last in (False, True):
+            allowed = self.view.allowed(caller)
+            try:
+                chosen = self._chosen(part, arguments, meta, caller, allowed)
+                noting.member = chosen.offer.member if chosen is not None else part
+                if chosen is not None:
+                    noting.server = chosen.speaker.server
+                    if chosen.offer.route is not None and not part.startswith("connection."):
+                        return await self._passed(caller, message, chosen, meta)
+                result = await instances.call(part, arguments, meta, thread=caller.thread, allowed=allowed)
+            except NotGiven:
+                if last:
+                    raise unknown_tool(exposed) from None
+                # Perhaps at a server that nobody has asked yet.
+                await self.view.all_known(caller)
+            else:
+                return self._told(caller, message, result)
+        raise unknown_tool(exposed)
+
+    def _chosen(
+        self, part: str, arguments: Raw, meta: Mapping[str, Any], caller: Caller, allowed: Allowed
+    ) -> Chosen | None:
+        """Which server is meant; None where that is for the call itself to say, as a result."""
+        try:
+            return self.view.upstreams.instances.choose(part, arguments, meta, thread=caller.thread, allowed=allowed)
+        except ConnectionFailed:
+            return None
+
+    async def _passed(
+        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any]
+    ) -> Route | Answer:
+        """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
+        speaker = chosen.speaker
+        known = await self.view.known(speaker.server, caller)
+        try:
+            sent = await speaker.outgoing(
+                chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
+            )
+        except ConnectionFailed as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
+        moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
+        moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
+
+        def back(result: Message) -> Message:
+            if result.kind != "result":
+                return result
+            told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
+            return result.with_result(told)
+
+        return Route(known, link_of(known), moved, f"tools/call {sent.params['name']}", back)
+
+    def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
+        """A result of ours."""
+        told = {**result, "resultType": "complete"} if caller.era == "modern" else result
+        return Answer(message=Message.result_of(message.id or b"null", told))
+
+    async def _our_call(
+        self, caller: Caller, message: Message, exposed: str, own: str, noting: Noting, *, searched: bool
+    ) -> Route | Answer:
+        known = await self.view.all_known(caller)
+        tools = self.view.toolset(known, caller)
+        if searched or not tools.searching:
+            raise unknown_tool(exposed)
+        noting.member = own
+        try:
+            if own == OURS[0]:
+                query, limit = search_arguments(message.params.get("arguments"))
+                result = search_result(tools.index.search(query, limit), len(tools.index))
+                return self._told(caller, message, result)
+            name, arguments = call_arguments(message.params.get("arguments"))
+        except InvalidArgument as error:
+            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+        if not tools.found_by_search(name):
+            raise unknown_tool(name)
+        inner = message.with_params({"name": name, "arguments": arguments})
+        return await self.route(caller, inner, noting, searched=True)
+
+    def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
+        schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
+        if caller.era != "modern" or caller.headers is None or schema is None or b"x-mcp-header" not in bytes(schema):
+            return
+        # Rare, so the SDK's own check may take its second to import.
+        from mcp.shared.inbound import validate_mcp_param_headers
+
+        arguments = message.value("arguments")
+        if arguments is not None and not isinstance(arguments, dict):
+            return
+        given = cast("dict[str, Any]", arguments or {})
+        rejected = validate_mcp_param_headers(loads(schema), given, caller.headers)
+        if rejected is not None:
+            raise Refusal(rejected.code, rejected.message, rejected.data)
