@@ -28,7 +28,11 @@ def listen(app: ASGIApp, port: int, *, path: str = "/mcp") -> None:
     """
     import uvicorn
 
-    listening = socket.create_server((_HOST, port))
+    # Named as TCP's: only then asyncio sends each write at once, without waiting up to 40 ms for the last one's receipt.
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.bind((_HOST, port))
+    listening.listen(100)
     url = f"http://{_HOST}:{listening.getsockname()[1]}{path}"
     # h11 strips the blanks around header values, as RFC 9110 asks; httptools, which uvicorn prefers, leaves them.
     config = uvicorn.Config(app, http="h11", log_level="warning", timeout_graceful_shutdown=1)
