@@ -28,7 +28,7 @@ def listen(app: ASGIApp, port: int, *, path: str = "/mcp") -> None:
     """
     import uvicorn
 
-    # Named as TCP's: only then asyncio sends each write at once, without waiting up to 40 ms for the last one's receipt.
+    # Named as TCP's: only then asyncio sends each write at once, and doesn't wait 40 ms for the last one's receipt.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind((_HOST, port))
