@@ -21,7 +21,8 @@ demo: ## Run the demonstration (needs Python 3.11 or newer, nothing else)
 
 test: ## Run the tests
 	@tools/setup dev
-	@pytest -n auto --dist worksteal $(ARGS)
+	@pytest -n auto --dist worksteal -m "not soak" $(ARGS)
+	@pytest -m soak $(ARGS) || [ $$? -eq 5 ] # 5: nothing of it was asked for
 
 check: ## Formatting, lint, types, and which folder may import which
 	@tools/setup dev

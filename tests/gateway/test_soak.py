@@ -34,7 +34,7 @@ RAW, REAL, THREADS = 46, 4, 12
 _LOST: Final = ("disconnected", "unavailable")
 _FAULTS_SHOWN: Final = 20
 
-pytestmark = [pytest.mark.anyio, pytest.mark.real, pytest.mark.timeout(SECONDS + 240)]
+pytestmark = [pytest.mark.anyio, pytest.mark.real, pytest.mark.soak, pytest.mark.timeout(SECONDS + 240)]
 
 
 class Soak:
