@@ -135,3 +135,11 @@ async def test_resolving_puts_values_in_and_names_those_that_are_secret(monkeypa
     plain, masked = await resolve(values, secrets(), Destination(server="work"))
     assert plain == {"Authorization": "Bearer hunter22", "X": "1"}
     assert masked == ["hunter22"]
+
+
+def test_a_secret_for_certain_threads_goes_nowhere_where_the_thread_isnt_known() -> None:
+    places = Places(servers=frozenset({"work"}), threads=frozenset({"t_1"}))
+    assert not places.admit(Destination(server="work"))
+    assert places.admit(Destination(server="work", thread="t_1"))
+    assert not places.admit(Destination(server="work", thread="t_2"))
+    assert Places(servers=frozenset({"work"}), threads=frozenset({"*"})).admit(Destination(server="work"))

@@ -131,7 +131,13 @@ class Places:
     threads: frozenset[str] = frozenset()
 
     def admit(self, to: Destination) -> bool:
-        """Whether every part of the destination is listed; a destination that says nothing is admitted nowhere."""
+        """Whether every part of the destination is listed; a destination that says nothing is admitted nowhere.
+
+        A secret that is for certain threads goes nowhere where the thread isn't known: a server's environment is often
+        several threads'.
+        """
+        if to.thread is None and self.threads and "*" not in self.threads:
+            return False
         asked = [
             (to.member, self.members),
             (to.server, self.servers),

@@ -135,9 +135,7 @@ class Router:
     def _traced(self, message: Message, noting: Noting) -> Message:
         """The request with the trace that it is part of now, where it was part of one."""
         carried = noting.span.outgoing
-        if not carried or all(message.meta.get(key) == value for key, value in carried.items()):
-            return message
-        return message.with_meta(dict(carried)) if "traceparent" in message.meta else message
+        return message.with_meta(dict(carried)) if carried and "traceparent" in message.meta else message
 
     async def accept(self, caller: Caller, message: Message) -> None:
         """Take a notification, or a client's answer to a server's request; neither is ever answered."""
