@@ -69,6 +69,7 @@ class Running:
         self._items: asyncio.Queue[_Item] = asyncio.Queue(_MOST_WAITING)
         self._withdrawn: set[bytes] = set()
         self._asked = 0
+        self._rounds = 0
         self._parked = False
         self._answered = False
         self._over = False
@@ -83,6 +84,10 @@ class Running:
     @property
     def asking(self) -> bool:
         return bool(self.questions or self._offered)
+
+    @property
+    def rounds(self) -> int:
+        return self._rounds
 
     @property
     def token(self) -> Raw | None:
@@ -156,6 +161,7 @@ class Running:
                 await asyncio.sleep(0)
                 if self.questions and self._items.empty():
                     self._parked = True
+                    self._rounds += 1
                     return
             item = await stop.wait(self._items.get())
 

@@ -21,6 +21,8 @@ from hotplug.gateway.message import INTERNAL_ERROR, Message, Object, split
 __all__ = ["Asker", "Listener", "Session"]
 
 _MOST_HELD: Final = 16
+# The SDK's client gives a call up that asks for input more than ten times.
+_MANY_ROUNDS: Final = 5
 _ids: Final = count(1)
 
 
@@ -30,6 +32,11 @@ class Asker(Protocol):
     @property
     def asking(self) -> bool:
         """Whether it has questions already."""
+        ...
+
+    @property
+    def rounds(self) -> int:
+        """How often the client was asked for input in it so far."""
         ...
 
     @property
@@ -68,9 +75,9 @@ class Session:
     """A legacy link, and what has to be kept for it.
 
     What the server sends outside of calls is read all the time: its pings are answered, its notices go to whoever
-    listens. A question of the server's that names no call goes to the newest call without one: all calls are of one
-    owner with the same abilities, and a legacy client wouldn't know more. `roots/list`, which servers ask as soon as
-    they are initialized, waits for the next call.
+    listens. A question of the server's that names no call goes to the newest call without one that wasn't asked often
+    yet: all calls are of one owner with the same abilities, and a legacy client wouldn't know more. `roots/list`,
+    which servers ask as soon as they are initialized, waits for the next call.
 
     Args:
         can: What the clients of this session declared, for the server's questions.
@@ -229,9 +236,8 @@ class Session:
 
     async def _asked(self, question: Message) -> None:
         if question.method != "ping" and refusal(question, self.can) is None:
-            # One that asks nothing yet first: the client is there, and doesn't think about something else.
             newest_first = list(reversed(self.askers))
-            newest_first.sort(key=lambda asker: asker.asking)
+            newest_first.sort(key=_reluctance)
             for asker in newest_first:
                 if asker.offer(question):
                     return
@@ -263,3 +269,13 @@ class Session:
                 if message is not None and not self.notice(message) and message.kind == "request":
                     await self._asked(message)
         return None
+
+
+def _reluctance(asker: Asker) -> tuple[bool, bool, int]:
+    """How little a call is the one to ask in. One that asks nothing yet is best: its client isn't thinking now.
+
+    Where it has gone round often already, another takes the question up that asks something: a client that answers in
+    one call only would be asked for all others' sake in it, until it gives that call up.
+    """
+    often = asker.rounds >= _MANY_ROUNDS
+    return often, asker.asking and not often, asker.rounds
