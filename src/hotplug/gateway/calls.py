@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
+from hotplug.gateway.bridge.headers import mirrored
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer
 from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, loads
@@ -52,13 +53,13 @@ class Calls:
             raise unknown_tool(exposed)
         server, own = meant
         if server:
-            return await self._raw_call(caller, message, exposed, server, own, noting)
+            return await self._raw_call(caller, message, exposed, server, own, noting, searched=searched)
         if own in OURS:
             return await self._our_call(caller, message, exposed, own, noting, searched=searched)
         return await self._part_call(caller, message, exposed, own, noting)
 
     async def _raw_call(
-        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
+        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting, *, searched: bool
     ) -> Route:
         if not self._gives(caller, server, own):
             # Before anything can go wrong with the server: that would tell that there is such a tool.
@@ -71,12 +72,12 @@ class Calls:
             raise unknown_tool(exposed)
         noting.member = own
         noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
-        self._check_param_headers(caller, known, own, message)
+        headers = self._param_headers(caller, known, own, message, searched=searched)
         moved = message if own == exposed else message.with_param("name", own)
         if KEY_META in moved.meta:
             # One principal to its servers: the keys of two threads must not meet there.
             moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
-        return Route(known, link_of(known), moved, f"tools/call {own}")
+        return Route(known, link_of(known), moved, f"tools/call {own}", headers=headers)
 
     def _gives(self, caller: Caller, server: str, tool: str) -> bool:
         return self.view.grants.gives(caller.thread, server, tool)
@@ -170,17 +171,24 @@ class Calls:
         inner = message.with_params({"name": name, "arguments": arguments})
         return await self.route(caller, inner, noting, searched=True)
 
-    def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
+    def _param_headers(
+        self, caller: Caller, known: Known, tool: str, message: Message, *, searched: bool
+    ) -> Mapping[str, str] | None:
+        """The headers that repeat arguments, for a server over HTTP; None where the caller sent them, and rightly."""
         schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
-        if caller.era != "modern" or caller.headers is None or schema is None or b"x-mcp-header" not in bytes(schema):
-            return
+        if caller.era != "modern" or schema is None or b"x-mcp-header" not in bytes(schema):
+            return None
+        if searched or caller.headers is None:
+            # The headers of `hotplug.call` repeat nothing of the call inside it, and standard streams have none.
+            return mirrored(loads(schema), message.value("arguments"))
         # Rare, so the SDK's own check may take its second to import.
         from mcp.shared.inbound import validate_mcp_param_headers
 
         arguments = message.value("arguments")
         if arguments is not None and not isinstance(arguments, dict):
-            return
+            return None
         given = cast("dict[str, Any]", arguments or {})
         rejected = validate_mcp_param_headers(loads(schema), given, caller.headers)
         if rejected is not None:
             raise Refusal(rejected.code, rejected.message, rejected.data)
+        return None

@@ -36,7 +36,7 @@ def joined_hello(
     """The result of `initialize` or `server/discover`.
 
     Args:
-        hellos: What the servers of the thread said, by name.
+        hellos: What those servers said whose prompts and resources the thread gets, by name.
         alone: The thread sees one server and nothing else: what that server said is passed on, unknown fields included.
         protocol: The revision spoken with a client of the handshake era.
         extensions: What the gateway itself declares.

@@ -107,6 +107,8 @@ def _share(
     known: Known, honored: dict[str, Any], uris: list[str], others: dict[str, Any], view: View, caller: Caller
 ) -> dict[str, Any]:
     """The part of a filter that one server is asked for."""
+    if not view.gives_words(caller.thread, known.server):
+        return {key: True for key in ("toolsListChanged",) if honored.get(key)}
     share: dict[str, Any] = {key: True for key in LISTS if honored.get(key)}
     share.update(others)
     mine = [own for uri in uris if (own := view.own_uri(known, uri)) is not None]
@@ -143,7 +145,7 @@ async def _hear(
                     if notice.method == _ACKNOWLEDGED:
                         if not ack.done():
                             ack.set_result(notice)
-                    elif view.grants.gives_server(caller.thread, server):
+                    elif view.hears(caller.thread, server, notice):
                         put(view.shown(server, notice))
     finally:
         if not ack.done():

@@ -124,7 +124,8 @@ class Router:
         async with contextlib.AsyncExitStack() as stack:
             if caller.session is not None:
                 stack.enter_context(caller.session.flight(id_, route.known.server))
-            outgoing = Outgoing(self._traced(route.message, noting), self._headers(caller, route.message), caller.scope)
+            headers = self._headers(caller, route.message, route.headers)
+            outgoing = Outgoing(self._traced(route.message, noting), headers, caller.scope)
             try:
                 answer = await stack.enter_async_context(route.link.exchange(outgoing))
             except LinkLost as lost:
@@ -204,6 +205,7 @@ class Router:
         known = await self.view.all_known(caller, wait=None if only else _HELLO_WAIT)
         said |= {one.server: one.link.hello if one.link is not None else None for one in known}
         hellos = [(server, hello) for server, hello in said.items() if hello is not None]
+        told = [(server, hello) for server, hello in hellos if self.view.gives_words(caller.thread, server)]
         asked = caller.session.initialize.get("protocolVersion") if caller.session is not None else None
         protocol = negotiated(loads(asked) if asked is not None else None)
         if caller.session is not None:
@@ -212,7 +214,7 @@ class Router:
         silent = set(speaking).difference(one.server for one in known if self.view.has_raw(one, caller))
         return joined_hello(
             caller.era,
-            hellos,
+            told,
             alone=len(hellos) == len(servers) == 1 and not speaking,
             protocol=protocol,
             extensions=self._extensions(caller),
@@ -231,7 +233,7 @@ class Router:
     async def _list(self, caller: Caller, message: Message, kind: ListKind) -> Object:
         if message.params.get("cursor") is not None:
             raise Refusal(INVALID_PARAMS, "no list here has a second page: leave the cursor out")
-        known = await self.view.all_known(caller)
+        known = await (self.view.all_known(caller) if kind == "tools" else self._telling(caller))
         alone = len(known) == len(self.view.servers(caller)) == 1
         if alone and not known[0].catalog.of(kind).offered and kind != "tools":
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
@@ -240,7 +242,7 @@ class Router:
 
     async def _set_level(self, caller: Caller, message: Message) -> Answer:
         id_ = message.id or b"null"
-        known = [one for one in await self.view.all_known(caller) if "logging" in capabilities_of(one)]
+        known = [one for one in await self._telling(caller) if "logging" in capabilities_of(one)]
         if not known:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         answers = await asyncio.gather(*(self._ask(caller, one, message) for one in known))
@@ -337,10 +339,15 @@ class Router:
         moved = message.with_param("ref", {**ref, key: Raw(dumps(found[1]))})
         return Route(found[0], link_of(found[0]), moved, "completion/complete")
 
+    async def _telling(self, caller: Caller) -> list[Known]:
+        """The servers whose prompts and resources are the caller's too."""
+        known = await self.view.all_known(caller)
+        return [one for one in known if self.view.gives_words(caller.thread, one.server)]
+
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
         if exposed is None:
             return None
-        known = await self.view.all_known(caller)
+        known = await self._telling(caller)
         meant = self.view.book.meant(kind, exposed)
         if meant is None:
             return None
@@ -354,7 +361,7 @@ class Router:
         """The server that a URI belongs to, among those of the caller."""
         if uri is None:
             return None
-        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in capabilities_of(one)}
+        known = {one.server: one for one in await self._telling(caller) if "resources" in capabilities_of(one)}
         holder = fitting(
             uri,
             resources=self._offered(known, "resources"),
@@ -386,12 +393,13 @@ class Router:
 
     # On the way
 
-    def _headers(self, caller: Caller, message: Message) -> dict[str, str]:
+    def _headers(self, caller: Caller, message: Message, repeating: Mapping[str, str] | None = None) -> dict[str, str]:
         headers = {
             name: value
             for name, value in (caller.headers or {}).items()
-            if name in _PASSED or name.startswith("mcp-param-")
+            if name in _PASSED or (repeating is None and name.startswith("mcp-param-"))
         }
+        headers |= repeating or {}
         if caller.era == "modern" and message.method is not None:
             headers["mcp-method"] = message.method
             key = NAMED_BY.get(message.method)

@@ -157,7 +157,7 @@ class Session:
         if message is not None and message.kind == "request":
             message = self._ask(server, message)
         elif message is not None and message.kind == "notification" and self._heard is not None:
-            message = self._heard(self, server, message) or message
+            message = self._heard(self, server, message)
         return Frame(message, event_id, frame.retry)
 
     def _ask(self, server: str, message: Message) -> Message:
@@ -195,6 +195,10 @@ class Session:
         finally:
             if self._flights.get(id_) == server:
                 del self._flights[id_]
+
+    def flies_to(self, server: str) -> bool:
+        """Whether a request of the client's is under way at a server."""
+        return server in self._flights.values()
 
     def flying(self, id_: bytes) -> str | None:
         """Where a request of the client's is under way."""

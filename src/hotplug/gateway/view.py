@@ -34,6 +34,15 @@ _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
 _AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
+_WORDLESS: Final = frozenset(
+    {
+        "notifications/cancelled",
+        "notifications/elicitation/complete",
+        "notifications/progress",
+        "notifications/tools/list_changed",
+    }
+)
+"""Notices that come with operations of profiles too."""
 _TOOLSETS: Final = 2_000
 _CHECKED: Final = 1_000
 _logger = logging.getLogger(__name__)
@@ -340,6 +349,31 @@ class View:
         """Whether a caller may call any of a server's own tools: only with these comes what the server says itself."""
         return any(self.may_call(known, caller, tool) for tool in known.catalog.tools.by_name)
 
+    # What a server says in its own words
+
+    def gives_words(self, thread: str, server: str) -> bool:
+        """Whether a thread gets a server's prompts, resources and logs.
+
+        They go with its tools. Of one that speaks profiles they go with its own tools, or with all of it: to who has
+        operations of a profile alone, everything is said in the profile's words.
+        """
+        if not self.grants.gives_server(thread, server):
+            return False
+        if not self.upstreams.speaks(server) or self.grants.gives_whole(thread, server):
+            return True
+        speaker = next((one for one in self.upstreams.instances.speakers if one.server == server), None)
+        if speaker is None:
+            return False
+        own = self.grants.offered(server).difference(speaker.offers, speaker.hidden)
+        gives = self.grants.now(thread)
+        return any(gives(server, tool, ()) for tool in own)
+
+    def hears(self, thread: str, server: str, notice: Message) -> bool:
+        """Whether a thread is told a notice of a server's."""
+        if notice.method in _WORDLESS:
+            return self.grants.gives_server(thread, server)
+        return self.gives_words(thread, server)
+
     # Lists
 
     def list_of(self, kind: ListKind, known: Sequence[Known], caller: Caller, items: Sequence[Object]) -> Object:
@@ -352,8 +386,9 @@ class View:
         ttl: int | None = None
         for one in known:
             listing = one.catalog.of(kind)
-            for name, value in listing.extra.items():
-                result.setdefault(name, value)
+            if self.gives_words(caller.thread, one.server):
+                for name, value in listing.extra.items():
+                    result.setdefault(name, value)
             if listing.ttl_ms is not None:
                 ttl = listing.ttl_ms if ttl is None else min(ttl, listing.ttl_ms)
         result[KINDS[kind][1]] = Raw(b"[" + b",".join(dumps(item) for item in items) + b"]")
@@ -394,8 +429,11 @@ class View:
     # Changes
 
     def heard(self, session: Session, server: str, message: Message) -> Message | None:
-        """What a session is told of what a server says besides answers: nothing of a server that is taken away."""
-        if not self.grants.gives_server(session.thread, server):
+        """What a session is told of what a server says besides answers; None: nothing."""
+        if message.kind == "request":
+            given = self.grants.gives_server(session.thread, server)
+            return message if given and (session.flies_to(server) or self.gives_words(session.thread, server)) else None
+        if not self.hears(session.thread, server, message):
             return None
         if message.method == "notifications/resources/updated":
             link = session.links().get(server)
