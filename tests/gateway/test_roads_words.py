@@ -16,6 +16,7 @@ from hotplug.gateway.message import Message
 
 from ..projection.diary import Diary  # noqa: TID252  # tests are no package
 from .roads import Hall, Thread, hall, only
+from .upstreams import Fake
 
 pytestmark = pytest.mark.anyio
 
@@ -157,3 +158,24 @@ async def test_a_notice_is_told_to_who_gets_the_words_or_where_operations_need_i
         notice = Message.notification(method, {})
         assert h.gateway.view.hears(thread.id, "notes", notice) is wordless
         assert h.gateway.view.hears(rich.id, "notes", notice)
+
+
+@pytest.mark.parametrize("given", [True, False])
+async def test_who_is_denied_every_tool_gets_no_prompt_either(tmp_path: Path, given: bool) -> None:
+    fake = Fake(["echo", "add"], ["say"], ["fake://a"])
+    rule = {"deny": ["echo"] if given else ["echo", "add"]}
+    async with hall(tmp_path, {"f": fake}, only("f", f=rule)) as h:
+        thread = await h.thread()
+        session = await thread.session()
+        for asked in (thread.modern, session.request):
+            listed = (await asked("prompts/list")).message["result"]["prompts"]
+            assert [one["name"] for one in listed] == (["say"] if given else [])
+            assert ("result" in (await asked("prompts/get", {"name": "say"})).message) is given
+            assert ("result" in (await asked("resources/read", {"uri": "fake://a"})).message) is given
+        assert fake.methods().count("prompts/get") == (2 if given else 0)
+
+
+async def test_a_server_that_has_no_tools_gives_its_prompts_to_who_has_it(tmp_path: Path) -> None:
+    async with hall(tmp_path, {"f": Fake([], ["say"])}, only("f", f={"deny": ["echo"]})) as h:
+        listed = (await (await h.thread()).modern("prompts/list")).message["result"]["prompts"]
+        assert [one["name"] for one in listed] == ["say"]

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 from hotplug.errors import ConnectionFailed, PermissionDenied
+from hotplug.gateway.authorizing import WAIT, Ask, agreed
 from hotplug.gateway.calls import Calls
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
@@ -44,7 +45,7 @@ from hotplug.serve import AUTHORIZED_META
 __all__ = ["Router"]
 
 _RESOURCE_NOT_FOUND: Final = -32002
-_STRIPPED: Final = (AUTHORIZED_META,)
+_STRIPPED: Final = frozenset({AUTHORIZED_META})
 """What only the gateway may say in a request's `_meta`."""
 _HELLO_WAIT: Final = 3.0
 """Seconds that a hello waits for servers: some clients give up after five, and probe anew after ten."""
@@ -98,16 +99,22 @@ class Router:
                 yield answer
 
     @asynccontextmanager
-    async def _answer(self, caller: Caller, message: Message, noting: Noting) -> AsyncGenerator[Answer]:
+    async def _answer(
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool = False
+    ) -> AsyncGenerator[Answer]:
         id_ = message.id or b"null"
         try:
             if message.method not in _ALWAYS and self.view.grants.refuses(caller.thread):
                 # An error, and no empty success: nobody takes it for a thread that is to have nothing.
                 raise PermissionDenied("this thread is given nothing now; its owner is told why")
             own = await self._own(caller, message)
-            route = own if own is not None else await self._route(caller, message, noting)
+            route = own if own is not None else await self._route(caller, message, noting, authorized=authorized)
             if isinstance(route, Answer):
                 yield route
+                return
+            if isinstance(route, Ask):
+                async with contextlib.aclosing(self._asked(caller, message, noting, route)) as frames:
+                    yield Answer(frames=frames)
                 return
         except Refusal as refusal:
             noting.refused()
@@ -132,6 +139,38 @@ class Router:
                 yield Answer(message=_lost(id_, route.known.server, lost))
                 return
             yield self._down(caller, route, answer, id_, noting)
+
+    async def _asked(self, caller: Caller, message: Message, noting: Noting, ask: Ask) -> AsyncGenerator[Frame]:
+        """A call of the handshake era that waits for a person's yes, and is then decided anew and made."""
+        session = caller.session
+        assert session is not None
+        with session.asking("elicitation/create", ask.params, of=message.id or b"null") as (question, reply):
+            yield Frame(question)
+            try:
+                async with asyncio.timeout(WAIT):
+                    answer = await reply
+            except TimeoutError:
+                answer = None
+            except asyncio.CancelledError:
+                current = asyncio.current_task()
+                if not reply.cancelled() or (current is not None and current.cancelling()):
+                    raise
+                return  # The client cancelled the call: it gets no answer.
+        result = answer.fields.get("result") if answer is not None else None
+        if not agreed(loads(result) if result is not None else None):
+            refused = self._calls.refused(caller, message, ask)
+            noting.answered(refused)
+            yield Frame(refused)
+            return
+        async with self._answer(caller, message, noting, authorized=True) as made:
+            if made.message is not None:
+                noting.answered(made.message)
+                yield Frame(made.message)
+            elif made.frames is not None:
+                async for frame in made.frames:
+                    yield frame
+            else:
+                yield Frame(_failed(message.id or b"null", "internal", f"HTTP status {made.status}", {}))
 
     def _traced(self, message: Message, noting: Noting) -> Message:
         """The request with the trace that it is part of now, where it was part of one."""
@@ -159,6 +198,8 @@ class Router:
         assert session is not None
         if message.method == "notifications/cancelled":
             raw = message.params.get("requestId")
+            if raw is not None and session.give_up(bytes(raw)):
+                return []
             server = session.flying(bytes(raw)) if raw is not None else None
             return [server] if server is not None else []
         if message.method == "notifications/progress":
@@ -271,13 +312,17 @@ class Router:
 
     # Where the others go
 
-    async def _route(self, caller: Caller, message: Message, noting: Noting) -> Route | Answer:
+    async def _route(
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool
+    ) -> Route | Answer | Ask:
         method = message.method or ""
         if caller.era == "modern" and method in _LEGACY_ONLY:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        if not _STRIPPED.isdisjoint(message.meta):
+            message = message.with_meta(dict.fromkeys(_STRIPPED))
         if method == "tools/call":
-            found = await self._calls.route(caller, message, noting)
-            if isinstance(found, Answer):
+            found = await self._calls.route(caller, message, noting, authorized=authorized)
+            if isinstance(found, Answer | Ask):
                 return found
             route = found
         else:
@@ -286,7 +331,7 @@ class Router:
                 "Route", await (router(caller, message) if router is not None else self._foreign(caller, message))
             )
         noting.server = route.known.server
-        changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
+        changes: dict[str, Any] = {}
         if LOG_LEVEL_META in route.message.meta and route.known.mixed:
             # Nobody can tell whose log message comes out of a pipe that several threads use.
             changes[LOG_LEVEL_META] = None
@@ -342,7 +387,7 @@ class Router:
     async def _telling(self, caller: Caller) -> list[Known]:
         """The servers whose prompts and resources are the caller's too."""
         known = await self.view.all_known(caller)
-        return [one for one in known if self.view.gives_words(caller.thread, one.server)]
+        return [one for one in known if self.view.gives_words(caller.thread, one.server, one.catalog.tools.by_name)]
 
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
         if exposed is None:

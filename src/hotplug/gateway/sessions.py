@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import Any, Final, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
@@ -71,6 +72,8 @@ class Session:
         self._pending: dict[bytes, tuple[str, bytes]] = {}
         self._tokens: dict[bytes, str] = {}
         self._flights: dict[bytes, str] = {}
+        self._asked: dict[bytes, tuple[bytes, asyncio.Future[Message]]] = {}
+        self._asks = itertools.count(1)
         self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
         self._bell = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -164,7 +167,7 @@ class Session:
         own = message.id or b"null"
         shown = own
         taken = self._pending.get(shown)
-        if taken is not None and taken != (server, own):
+        if shown in self._asked or (taken is not None and taken != (server, own)):
             shown = dumps(f"{server}~{own.decode()}")
         while len(self._pending) >= _PENDING:
             self._pending.pop(next(iter(self._pending)))
@@ -175,7 +178,15 @@ class Session:
         return message if shown == own else message.with_id(Raw(shown))
 
     def answered(self, message: Message) -> tuple[str, Message] | None:
-        """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked."""
+        """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked.
+
+        An answer to a question of the gateway's own goes to who waits for it.
+        """
+        own_question = self._asked.pop(message.id or b"null", None)
+        if own_question is not None:
+            if not own_question[1].done():
+                own_question[1].set_result(message)
+            return None
         found = self._pending.pop(message.id or b"null", None)
         if found is None:
             return None
@@ -196,6 +207,39 @@ class Session:
             if self._flights.get(id_) == server:
                 del self._flights[id_]
 
+    @contextlib.contextmanager
+    def asking(
+        self, method: str, params: Mapping[str, Any], *, of: bytes
+    ) -> Generator[tuple[Message, asyncio.Future[Message]]]:
+        """A question of the gateway's own while a request waits for its answer; ends with the block.
+
+        Args:
+            of: The id of that request: where the client cancels it, the answer is cancelled.
+
+        Yields:
+            The question to send, and its answer to come.
+        """
+        while (id_ := dumps(f"hotplug-{next(self._asks)}")) in self._pending:
+            pass
+        reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._asked[id_] = (of, reply)
+        try:
+            yield Message.request(Raw(id_), method, params), reply
+        finally:
+            self._asked.pop(id_, None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question of the gateway's own stands."""
+        return bool(self._asked)
+
+    def give_up(self, of: bytes) -> bool:
+        """Stop waiting for answers that a request of the client's waits for; False where it waits for none."""
+        waiting = [reply for asker, reply in self._asked.values() if asker == of]
+        for reply in waiting:
+            reply.cancel()
+        return bool(waiting)
+
     def flies_to(self, server: str) -> bool:
         """Whether a request of the client's is under way at a server."""
         return server in self._flights.values()
@@ -212,6 +256,8 @@ class Session:
         for end in self.ends:
             end()
         self._bell.set()
+        for _, reply in self._asked.values():
+            reply.cancel()
         tasks: list[asyncio.Task[Any]] = [*self._pumps.values(), *self._opening.values(), *self._tasks]
         for task in tasks:
             task.cancel()

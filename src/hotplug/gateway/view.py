@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -351,22 +351,27 @@ class View:
 
     # What a server says in its own words
 
-    def gives_words(self, thread: str, server: str) -> bool:
+    def gives_words(self, thread: str, server: str, tools: Collection[str] | None = None) -> bool:
         """Whether a thread gets a server's prompts, resources and logs.
 
-        They go with its tools. Of one that speaks profiles they go with its own tools, or with all of it: to who has
-        operations of a profile alone, everything is said in the profile's words.
+        They go with its tools: with any of its own, or with all of it. To who has operations of a profile alone,
+        everything is said in the profile's words; to who is denied every tool, nothing is said.
+
+        Args:
+            tools: Those that it lists for this thread; default: as it listed last, for whomever.
         """
         if not self.grants.gives_server(thread, server):
             return False
-        if not self.upstreams.speaks(server) or self.grants.gives_whole(thread, server):
+        if self.grants.gives_whole(thread, server):
             return True
         speaker = next((one for one in self.upstreams.instances.speakers if one.server == server), None)
-        if speaker is None:
-            return False
-        own = self.grants.offered(server).difference(speaker.offers, speaker.hidden)
-        gives = self.grants.now(thread)
-        return any(gives(server, tool, ()) for tool in own)
+        own = set(self.grants.offered(server) if tools is None else tools)
+        if speaker is not None:
+            own.difference_update(speaker.offers, speaker.hidden)
+        if own:
+            gives = self.grants.now(thread)
+            return any(gives(server, tool, ()) for tool in own)
+        return not self.upstreams.speaks(server)
 
     def hears(self, thread: str, server: str, notice: Message) -> bool:
         """Whether a thread is told a notice of a server's."""
@@ -386,7 +391,7 @@ class View:
         ttl: int | None = None
         for one in known:
             listing = one.catalog.of(kind)
-            if self.gives_words(caller.thread, one.server):
+            if self.gives_words(caller.thread, one.server, one.catalog.tools.by_name):
                 for name, value in listing.extra.items():
                     result.setdefault(name, value)
             if listing.ttl_ms is not None:
