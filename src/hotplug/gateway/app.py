@@ -249,6 +249,7 @@ class Gateway:
         for session in self.sessions.of(thread):
             await self.sessions.end(session)
         await self.servers.release_thread(thread)
+        self.view.forget(thread)
         self.router.served.discard(thread)
 
     async def _follow_closings(self) -> None:

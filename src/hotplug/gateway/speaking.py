@@ -21,12 +21,12 @@ from hotplug.door import account_of, fitting, in_process, listed, projected
 from hotplug.errors import ConnectionFailed, HotplugError, Internal, Unavailable, Unsupported
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.offers import Offer
-from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked, read_arguments
+from hotplug.gateway.passing import Passage, RemoteProvider, Sent, ThreadSeal, masked, read_arguments
 from hotplug.gateway.raw_channel import Conversation, RawChannel
-from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice
+from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, ThreadRuntime, Voice
 from hotplug.profile import Definition, Profile
 from hotplug.profile.versions import Range
-from hotplug.serve import Answer, Runtime, result_of
+from hotplug.serve import Answer, Runtime, Seals, result_of
 from hotplug.store import Store
 
 if TYPE_CHECKING:
@@ -269,7 +269,8 @@ class Speaker:
         providers = [RemoteProvider(one.definition, one, conversation, self.server) for one in spoken]
         identity = account_of(f"mcp:{self.server}", self.config.target, self._store)
         if all(one.keeps_keys for one in spoken):
-            seals = Seals(self._store.sealing_key(), identity, lambda: conversation.instance)
+            key = self._store.sealing_key()
+            seals = Seals(lambda thread: ThreadSeal(key, identity, thread, lambda: conversation.instance))
             connection = RemoteProvider(Connection.definition, spoken[0], conversation, self.server)
             passages = tuple(
                 Passage(one, provider, connection, seals.of, self._store.sealing_key())

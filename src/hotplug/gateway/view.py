@@ -220,6 +220,11 @@ class View:
         self._editions += 1
         self._seen.clear()
 
+    def forget(self, thread: str) -> None:
+        """Keep nothing of a thread: it was closed."""
+        for aware in (False, True):
+            self._toolsets.pop((thread, aware), None)
+
     def renew(self, search: SearchConfig) -> None:
         """Go by another configuration: names and what is listed may be others."""
         self._search = search
