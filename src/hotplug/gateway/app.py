@@ -19,6 +19,7 @@ from typing import Final, Self
 
 from hotplug.access import Access, Profile, Refused
 from hotplug.errors import HotplugError
+from hotplug.gateway.binding import bound
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import Item
 from hotplug.gateway.config import GatewayConfig, ServerConfig
@@ -286,8 +287,13 @@ class Gateway:
 
         Args:
             ready: Told the base URL once connections are taken.
+
+        Raises:
+            ConfigError: The address can't be had.
         """
         import uvicorn
+
+        sockets = await asyncio.to_thread(bound, self.config.host, self.config.port)
 
         config = uvicorn.Config(
             self.http(),
@@ -308,7 +314,7 @@ class Gateway:
                 yield
 
         server = Server(config)
-        serving = asyncio.create_task(server.serve())
+        serving = asyncio.create_task(server.serve(sockets))
         try:
             while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn raises no event
                 await asyncio.sleep(0.005)
