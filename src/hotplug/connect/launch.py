@@ -219,8 +219,13 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
         absolute = path if path.is_absolute() or cwd is None else Path(cwd) / path
         if not absolute.exists():
             raise MissingProgram(f"there is no program {program}")
-        if absolute.is_dir() or not os.access(absolute, os.X_OK):
-            raise MissingProgram(f"{program} can't be executed", hint="a Python file alone is a target: server.py")
+        if absolute.is_dir():
+            raise MissingProgram(f"{program} can't be executed: it is a folder", hint="name the program in it")
+        if not os.access(absolute, os.X_OK):
+            python = f'a Python file is started by python: command = "python", args = ["{program}"]'
+            raise MissingProgram(
+                f"{program} can't be executed", hint=python if program.endswith(".py") else f"chmod +x {program}"
+            )
         return str(absolute)
     found = shutil.which(program, path=env.get("PATH"))
     if found is None:
