@@ -145,14 +145,17 @@ def mask_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        # What can't be taken apart isn't known to be harmless.
-        return _USER.sub("//", url.partition("?")[0])
+        head, mark, query = url.partition("?")
+        return f"{_USER.sub('//', head)}{mark}{_mask_query(query)}"
     host = parts.netloc.rpartition("@")[2]
-    query = parts.query
-    if any(credential_like(name) for name, _ in parse_qsl(query)):
-        pairs = [(name, MASK if credential_like(name) else value) for name, value in parse_qsl(query)]
-        query = urlencode(pairs, safe="[]")
-    return urlunsplit((parts.scheme, host, parts.path, query, parts.fragment))
+    return urlunsplit((parts.scheme, host, parts.path, _mask_query(parts.query), parts.fragment))
+
+
+def _mask_query(query: str) -> str:
+    pairs = parse_qsl(query)
+    if not any(credential_like(name) for name, _ in pairs):
+        return query
+    return urlencode([(name, MASK if credential_like(name) else value) for name, value in pairs], safe="[]")
 
 
 def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:

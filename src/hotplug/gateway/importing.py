@@ -35,6 +35,7 @@ __all__ = [
     "import_file",
     "known_places",
     "merged",
+    "unlooked",
 ]
 
 Client = Literal["claude-desktop", "claude-code", "cursor", "vscode", "other"]
@@ -57,10 +58,15 @@ _VARIABLE: Final = re.compile(r"([A-Za-z_]\w*)(?::-(.*))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file that a client keeps servers in, whether it is there or not."""
+    """A file that a client keeps servers in, whether it is there or not.
+
+    Args:
+        local: It is the project's, and whoever wrote that may have written it.
+    """
 
     client: Client
     path: Path
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +140,12 @@ def known_places(*, home: Path, platform: str, environ: Mapping[str, str], folde
     return (
         Place("claude-desktop", support / "Claude" / "claude_desktop_config.json"),
         Place("claude-code", claude / ".claude.json"),
-        Place("claude-code", folder / ".mcp.json"),
+        Place("claude-code", folder / ".mcp.json", local=True),
         Place("cursor", home / ".cursor" / "mcp.json"),
-        Place("cursor", folder / ".cursor" / "mcp.json"),
+        Place("cursor", folder / ".cursor" / "mcp.json", local=True),
         Place("vscode", support / "Code" / "User" / "mcp.json"),
         Place("vscode", support / "Code - Insiders" / "User" / "mcp.json"),
-        Place("vscode", folder / ".vscode" / "mcp.json"),
+        Place("vscode", folder / ".vscode" / "mcp.json", local=True),
     )
 
 
@@ -205,6 +211,12 @@ def merged(found: Sequence[Imported]) -> tuple[Imported, ...]:
             one = replace(one, name=name, notes=(*one.notes, f"{other.source} has another server named {one.name}"))
         taken[name] = one
     return tuple(taken.values())
+
+
+def unlooked(one: Imported) -> Imported:
+    """A server that nobody decided on, as one that isn't offered yet."""
+    note = "its file is of a project, and nobody looked at it: look what it starts, and take disabled away"
+    return replace(one, entry={**one.entry, "disabled": True}, notes=(*one.notes, note))
 
 
 def _tables(
