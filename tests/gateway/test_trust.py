@@ -253,9 +253,18 @@ def test_an_access_table_that_can_t_be_read_leaves_nothing(place: Place, table: 
     assert "leaves nothing to anybody" in warned(config)
 
 
-@pytest.mark.parametrize("target", ['"module:object"', '"server.py:object"', '"~/.claude.json#github"'])
-def test_a_server_beyond_what_was_trusted_is_refused(place: Place, target: str) -> None:
-    place.project.write_text(f"[servers.sly]\ntarget = {target}\n")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'target = "module:object"',
+        'target = "server.py:object"',
+        'target = "~/.claude.json#github"',
+        'command = "x"\nprojection = "with-code.yaml"',
+        'command = "x"\nprojection = "/elsewhere/with-code.yml"',
+    ],
+)
+def test_a_server_beyond_what_was_trusted_is_refused(place: Place, entry: str) -> None:
+    place.project.write_text(f"[servers.sly]\n{entry}\n")
     place.trusted()
     config = place.load()
     assert "sly" not in config.servers

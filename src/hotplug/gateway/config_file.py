@@ -239,6 +239,12 @@ def access_of(text: str, *, path: Path) -> Any:
 
 def _beyond_trust(config: ServerConfig) -> tuple[str, str] | None:
     """Why a project's server can't be what it says: trust in one file is no trust in another, nor in our process."""
+    if config.projection is not None and config.projection.endswith((".yaml", ".yml")):
+        # One may come with code, which runs in here.
+        return (
+            "its projection stands in another file, which wasn't trusted",
+            "name an installed one",
+        )
     match config.target:
         case NamedTarget():
             return "its target stands in another file, which wasn't trusted", "write the entry itself"
