@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, cast
 from hotplug.declare import Declaration
 from hotplug.errors import Internal
 from hotplug.gateway.offers import Offer, RawRoute
-from hotplug.gateway.passing import WINDOW, Passage, ThreadSeal, masked, opened_window
+from hotplug.gateway.passing import WINDOW, Passage, RemoteProvider, ThreadSeal, masked, opened_window
 from hotplug.gateway.raw_channel import Conversation, raw_result_of
 from hotplug.profile import Definition
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, Answer, Provider, Runtime, Seal, Seals, result_of
@@ -92,6 +92,9 @@ class RuntimeVoice:
         }
 
     def _under(self, provider: Provider, part: str) -> frozenset[str]:
+        if isinstance(provider, RemoteProvider):
+            way = provider.spoken.ways.get(part)
+            return frozenset() if way is None else frozenset({way.tool})
         plans: Any = getattr(provider, "plans", None)
         plan = plans.get(part) if plans is not None else None
         if plan is None:
