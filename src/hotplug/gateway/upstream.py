@@ -82,11 +82,13 @@ class Patience:
         probe: For an answer to `server/discover` of a server whose eras aren't known.
         alive: For a sign of life of a server that seems to hang.
         page: For each page of a list.
+        cancelled: For the answer to what its caller cancelled.
     """
 
     probe: float = 3.0
     alive: float = 10.0
     page: float = 10.0
+    cancelled: float = 2.0
 
 
 class _SlotId(NamedTuple):
@@ -509,6 +511,7 @@ class Upstream:
             clock=self._clock,
             ended=lambda pooled, by_itself: self._ended(slot, pooled, by_itself),
             suspected=lambda _: slot.watch.suspect() if slot.watch is not None else None,
+            cancelled=self._patience.cancelled,
         )
         slot.pooled = pooled
         self._held[pooled] = slot
