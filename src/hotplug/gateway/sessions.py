@@ -71,6 +71,7 @@ class Session:
         self._pending: dict[bytes, tuple[str, bytes]] = {}
         self._tokens: dict[bytes, str] = {}
         self._flights: dict[bytes, str] = {}
+        self._requests: dict[bytes, asyncio.Task[None]] = {}
         self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
         self._bell = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -124,17 +125,25 @@ class Session:
                         continue
                 self.tell(self.down(server, frame))
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something that lives no longer than the session; who waits for it is told how it ended."""
+    def spawn(self, id_: bytes, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Answer a request in a task that lives no longer than the session; who waits for it is told how it ended."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ran)
+        self._requests[id_] = task
+        task.add_done_callback(lambda done: self._ran(id_, done))
         return task
 
-    def _ran(self, task: asyncio.Task[None]) -> None:
+    def _ran(self, id_: bytes, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        if self._requests.get(id_) is task:
+            del self._requests[id_]
         if not task.cancelled():
             task.exception()
+
+    def give_up(self, id_: bytes) -> bool:
+        """Answer a request no more that the client cancelled, where no server knows of it yet."""
+        task = self._requests.get(id_)
+        return task is not None and id_ not in self._flights and task.cancel()
 
     def tell(self, frame: Frame) -> None:
         """Put a frame on the session's general stream; the oldest go where nobody reads for long."""

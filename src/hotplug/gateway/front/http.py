@@ -230,7 +230,8 @@ class HttpFront:
         session.active += 1
         try:
             if message.kind != "request":
-                await self._router.accept(caller, message)
+                if not _gives_up(session, message):
+                    await self._router.accept(caller, message)
                 await _respond(request.send, 202, b"", (_SESSION.encode(), session.id.encode()))
                 return
             await self._legacy_request(session, caller, message, request)
@@ -256,7 +257,7 @@ class HttpFront:
                 finally:
                     stream.end()
 
-        task = session.spawn(run())
+        task = session.spawn(message.id or b"null", run())
         try:
             async with self._watched(session.thread, request) as watch:
                 await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
@@ -264,9 +265,13 @@ class HttpFront:
                     await self._stream(request, kept.result().read(), session)
                 elif not task.cancelled():
                     await task
-                elif not request.begun:
-                    # It ended with the session, and nobody else cancels it.
+                elif request.begun:
+                    await request.finish()
+                elif session.closed:
                     raise _session_gone()
+                else:
+                    # The client cancelled it, and wants no answer.
+                    await _respond(request.send, 200, b"", *SSE_HEADERS, (_SESSION.encode(), session.id.encode()))
                 watch.done()
         finally:
             if not kept.done():
@@ -541,6 +546,12 @@ class _Watch:
 def _answered(message: Message, status: int | None = None) -> _Done:
     """An answer of ours as JSON, with the status that goes with its error."""
     return _Done(status or http_status(message.error_code), message.encode(), _JSON)
+
+
+def _gives_up(session: Session, message: Message) -> bool:
+    """Whether it cancels a request that no server knows of yet."""
+    raw = message.params.get("requestId") if message.method == "notifications/cancelled" else None
+    return raw is not None and session.give_up(bytes(raw))
 
 
 def _session_gone() -> _Done:
