@@ -219,3 +219,49 @@ class LongLine(Stdio):
         if line == b"too long":
             raise ValueError("Separator is found, but chunk is longer than limit")
         return line
+
+
+async def test_a_session_that_comes_to_nothing_leaves_nothing_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hall(tmp_path, {"child": child(tmp_path, "plain", "legacy")}) as place:
+        thread = await place.thread()
+        upstream = place.gateway.pool.upstreams["child"]
+        hello = place.gateway.router.hello
+
+        async def failing(caller: Any) -> Any:
+            await hello(caller)
+            raise StoreError("the store can't be read")
+
+        monkeypatch.setattr(place.gateway.router, "hello", failing)
+        assert (await thread.session()).hello.status == 503
+        assert upstream.state.running == 0
+        assert not upstream.threads()
+
+
+async def test_where_there_are_too_many_sessions_nothing_is_started_for_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with hall(tmp_path, {"child": child(tmp_path, "plain", "legacy")}) as place:
+        monkeypatch.setattr(place.gateway.sessions, "_limit", 1)
+        thread = await place.thread()
+        assert (await thread.session()).hello.status == 200
+        assert (await thread.session()).hello.status == 503
+        assert starts(tmp_path) == 1
+
+
+async def test_who_shakes_hands_again_leaves_no_child_behind_over_standard_streams(tmp_path: Path) -> None:
+    config = child(tmp_path, "slow_to_start", str(tmp_path / "go"), "legacy")
+    async with hall(tmp_path, {"child": config}) as place:
+        thread = await place.thread()
+        upstream = place.gateway.pool.upstreams["child"]
+        async with place.stdio(thread.id) as client:
+            params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+            for id_ in (1, 2):
+                client.send({"jsonrpc": "2.0", "id": id_, "method": "initialize", "params": params})
+                await until(lambda: starts(tmp_path))
+            (tmp_path / "go").touch()
+            await answer(client, 2)
+            client.send(calling("child.echo", 3))
+            assert "result" in await answer(client, 3)
+            await until(lambda: upstream.state.running == 1)

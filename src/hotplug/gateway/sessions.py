@@ -250,9 +250,14 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    @property
+    def full(self) -> bool:
+        """Whether there are as many as may be."""
+        return len(self._by_id) >= self._limit
+
     def add(self, session: Session) -> bool:
         """Keep a session; False where there are too many."""
-        if len(self._by_id) >= self._limit:
+        if self.full:
             return False
         self._by_id[session.id] = session
         session.used = self._clock()
@@ -277,8 +282,12 @@ class Sessions:
     async def end(self, session: Session) -> None:
         """End a session and forget it; done only once."""
         if self._by_id.pop(session.id, None) is not None:
-            await session.aclose()
-            await self._released(session)
+            await self.drop(session)
+
+    async def drop(self, session: Session) -> None:
+        """End a session that isn't kept."""
+        await session.aclose()
+        await self._released(session)
 
     async def sweep(self) -> None:
         """End those that nobody used for long."""

@@ -281,6 +281,8 @@ class HttpFront:
     async def _initialize(self, thread: str, request: _Request, message: Message) -> None:
         if request.headers.get(_SESSION) is not None:
             self._session(thread, request)
+        if self._sessions.full:
+            raise _too_many()
         session = self._new_session(thread, message)
         caller = Caller(
             thread, "legacy", session.id, session=session, headers=request.headers, extensions=session.extensions
@@ -288,10 +290,10 @@ class HttpFront:
         try:
             result = await self._router.hello(caller)
             if not self._sessions.add(session):
-                raise _answered(Message.error_of(None, -32603, "Too many open sessions"), 503)
+                raise _too_many()
         except BaseException:
             with contextlib.suppress(Exception):
-                await session.aclose()
+                await self._sessions.drop(session)
             raise
         answer = Answer(message=Message.result_of(message.id or b"null", result))
         await self._write(request, answer, legacy=session)
@@ -546,6 +548,10 @@ class _Watch:
 def _answered(message: Message, status: int | None = None) -> _Done:
     """An answer of ours as JSON, with the status that goes with its error."""
     return _Done(status or http_status(message.error_code), message.encode(), _JSON)
+
+
+def _too_many() -> _Done:
+    return _answered(Message.error_of(None, INTERNAL_ERROR, "Too many open sessions"), 503)
 
 
 def _gives_up(session: Session, message: Message) -> bool:

@@ -55,6 +55,7 @@ class StdioFront:
         thread: Whose requests these are.
         open_thread: Whether the thread may still be used; asked for each request.
         new_session: Makes the session of a client that says `initialize`.
+        released: Told of each session that has ended.
     """
 
     def __init__(
@@ -64,12 +65,14 @@ class StdioFront:
         new_session: Callable[[str, Message], Session],
         open_thread: Callable[[], bool],
         lines: Lines,
+        released: Callable[[Session], Awaitable[None]],
     ) -> None:
         self._router = router
         self.thread = thread
         self._new_session = new_session
         self._open_thread = open_thread
         self._lines = lines
+        self._released = released
         self._session: Session | None = None
         self._running: dict[bytes, asyncio.Task[None]] = {}
         self._passing: set[asyncio.Task[None]] = set()
@@ -90,7 +93,7 @@ class StdioFront:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if self._session is not None:
-                await self._session.aclose()
+                await self._close(self._session)
 
     async def end(self) -> None:
         """Break off what is under way: the thread was closed. What comes from now on is refused."""
@@ -99,9 +102,13 @@ class StdioFront:
             task.cancel()
         await asyncio.gather(*running.values(), return_exceptions=True)
         if session is not None:
-            await session.aclose()
+            await self._close(session)
         for id_ in running:
             await self._write(_not_open(id_))
+
+    async def _close(self, session: Session) -> None:
+        await session.aclose()
+        await self._released(session)
 
     async def _next(self) -> bytes:
         while True:
@@ -173,7 +180,7 @@ class StdioFront:
         session = self._new_session(self.thread, message)
         old, self._session = self._session, session
         if old is not None:
-            await old.aclose()
+            await self._close(old)
         result = await self._router.hello(self._legacy(session))
         await self._write(Message.result_of(id_, result))
         _keep(self._others, self._general(session))
