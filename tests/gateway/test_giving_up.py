@@ -95,7 +95,7 @@ async def test_an_answer_that_comes_after_all_is_passed_on(tmp_path: Path) -> No
 
 
 async def restarting(place: Hall, folder: Path) -> int:
-    """Let the child be gone, so that the next call has to wait until it is up again; gives how many starts there were."""
+    """Let the child be gone, so that the next call has to wait until it is up again; gives the starts so far."""
     (folder / "go").unlink()
     pid = next(int(line.split()[1]) for line in reversed(lines(folder)) if line.startswith("start "))
     os.kill(pid, signal.SIGKILL)

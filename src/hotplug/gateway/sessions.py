@@ -9,9 +9,9 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
@@ -23,11 +23,20 @@ SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
 SESSIONS_LIMIT: Final = 10_000
 _QUEUE: Final = 1_000
+_QUEUED_BYTES: Final = 1024 * 1024
 _PENDING: Final = 10_000
 
 OpenLink = Callable[["Session", str], Awaitable[Link]]
 Heard = Callable[["Session", str, Message], Message | None]
 """What a session is told of a message that a server sends besides answers; None: nothing."""
+
+
+class _Question(NamedTuple):
+    """What a server asked: its own id for it, and the token by which it wants progress."""
+
+    server: str
+    own: bytes
+    token: bytes | None
 
 
 class Session:
@@ -68,11 +77,13 @@ class Session:
         self._links: dict[str, Link] = {}
         self._opening: dict[str, asyncio.Task[Link]] = {}
         self._pumps: dict[str, asyncio.Task[None]] = {}
-        self._pending: dict[bytes, tuple[str, bytes]] = {}
+        self._pending: dict[bytes, _Question] = {}
         self._tokens: dict[bytes, str] = {}
+        self._replaced: Counter[str] = Counter()
         self._flights: dict[bytes, str] = {}
         self._requests: dict[bytes, asyncio.Task[None]] = {}
-        self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
+        self._waiting: deque[Frame] = deque()
+        self._size = 0
         self._bell = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -103,6 +114,11 @@ class Session:
         if self.closed:
             await link.aclose()
             raise LinkLost("the session was closed", sent=False)
+        if server in self._links:
+            # What the one before asked went with it: an answer to that must not become one to this one's questions.
+            self._replaced[server] += 1
+            for shown in [shown for shown, asked in self._pending.items() if asked.server == server]:
+                self._forget(shown)
         self._links[server] = link
         self._pumps[server] = asyncio.create_task(self._pump(server, link), name=f"general {server}")
         return link
@@ -148,13 +164,27 @@ class Session:
     def tell(self, frame: Frame) -> None:
         """Put a frame on the session's general stream; the oldest go where nobody reads for long."""
         self._waiting.append(frame)
+        self._size += _size(frame)
+        while len(self._waiting) > _QUEUE or (self._size > _QUEUED_BYTES and len(self._waiting) > 1):
+            self._size -= _size(self._waiting.popleft())
         self._bell.set()
 
     async def general(self) -> AsyncIterator[Frame]:
-        """The general stream: what came while nobody read first, then what comes."""
+        """The general stream: what came while nobody read first, then what comes.
+
+        What a reader was given and didn't come back from is left to the next one.
+        """
         while not self.closed:
             while self._waiting:
-                yield self._waiting.popleft()
+                frame = self._waiting.popleft()
+                self._size -= _size(frame)
+                try:
+                    yield frame
+                except GeneratorExit:
+                    self._waiting.appendleft(frame)
+                    self._size += _size(frame)
+                    self._bell.set()
+                    raise
             self._bell.clear()
             if not self._waiting and not self.closed:
                 await self._bell.wait()
@@ -171,25 +201,36 @@ class Session:
 
     def _ask(self, server: str, message: Message) -> Message:
         own = message.id or b"null"
-        shown = own
+        replaced = self._replaced[server]
+        shown = dumps(f"{server}~{replaced}~{own.decode()}") if replaced else own
         taken = self._pending.get(shown)
-        if taken is not None and taken != (server, own):
+        if taken is not None and (taken.server, taken.own) != (server, own):
             shown = dumps(f"{server}~{own.decode()}")
+        self._forget(shown)
         while len(self._pending) >= _PENDING:
-            self._pending.pop(next(iter(self._pending)))
-        self._pending[shown] = (server, own)
-        token = message.meta.get("progressToken")
-        if token is not None:
-            self._tokens[bytes(token)] = server
+            self._forget(next(iter(self._pending)))
+        token: bytes | None = None
+        raw = message.meta.get("progressToken")
+        if raw is not None:
+            token = bytes(raw)
+            if self._tokens.setdefault(token, server) != server:
+                # Another server's question has the same: rather no progress than another's.
+                message, token = message.with_meta({"progressToken": None}), None
+        self._pending[shown] = _Question(server, own, token)
         return message if shown == own else message.with_id(Raw(shown))
+
+    def _forget(self, shown: bytes) -> _Question | None:
+        asked = self._pending.pop(shown, None)
+        if asked is not None and asked.token is not None:
+            self._tokens.pop(asked.token, None)
+        return asked
 
     def answered(self, message: Message) -> tuple[str, Message] | None:
         """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked."""
-        found = self._pending.pop(message.id or b"null", None)
+        found = self._forget(message.id or b"null")
         if found is None:
             return None
-        server, own = found
-        return server, message if own == message.id else message.with_id(Raw(own))
+        return found.server, message if found.own == message.id else message.with_id(Raw(found.own))
 
     def asked_by(self, token: bytes) -> str | None:
         """Whose request a progress token belongs to."""
@@ -271,6 +312,16 @@ class Sessions:
         session.used = self._clock()
         return session
 
+    @contextlib.contextmanager
+    def using(self, session: Session) -> Generator[None]:
+        """While something of a session is open; how long nobody uses it counts from its end."""
+        session.active += 1
+        try:
+            yield
+        finally:
+            session.active -= 1
+            session.used = self._clock()
+
     def of(self, thread: str) -> list[Session]:
         """A thread's sessions."""
         return [session for session in self._by_id.values() if session.thread == thread]
@@ -299,6 +350,10 @@ class Sessions:
     async def aclose(self) -> None:
         """End all."""
         await asyncio.gather(*(self.end(session) for session in self.all()))
+
+
+def _size(frame: Frame) -> int:
+    return len(frame.message.encode()) if frame.message is not None else 0
 
 
 def extensions_of(raw: Raw | None) -> frozenset[str]:

@@ -227,16 +227,13 @@ class HttpFront:
         caller = Caller(
             thread, "legacy", session.id, session=session, headers=request.headers, extensions=session.extensions
         )
-        session.active += 1
-        try:
+        with self._sessions.using(session):
             if message.kind != "request":
                 if not _gives_up(session, message):
                     await self._router.accept(caller, message)
                 await _respond(request.send, 202, b"", (_SESSION.encode(), session.id.encode()))
                 return
             await self._legacy_request(session, caller, message, request)
-        finally:
-            session.active -= 1
 
     async def _legacy_request(self, session: Session, caller: Caller, message: Message, request: _Request) -> None:
         """Answer a request in a task of its own: a client that goes away hasn't cancelled; it says so if it wants."""
@@ -303,9 +300,8 @@ class HttpFront:
             words = "Not Acceptable: Client must accept text/event-stream"
             raise _answered(Message.error_of(None, INVALID_REQUEST, words), 406)
         session = self._session(thread, request)
-        session.active += 1
-        try:
-            last = request.headers.get("last-event-id")
+        last = request.headers.get("last-event-id")
+        with self._sessions.using(session):
             async with self._watched(thread, request) as watch:
                 if last is not None and last.startswith("~"):
                     found = session.replay.find(last)
@@ -318,8 +314,6 @@ class HttpFront:
                 else:
                     await self._stream(request, session.general(), session)
                 watch.done()
-        finally:
-            session.active -= 1
 
     async def _resume(self, request: _Request, session: Session, last: str) -> None:
         server, _, event_id = last.partition("~")
