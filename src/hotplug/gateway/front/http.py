@@ -245,7 +245,7 @@ class HttpFront:
                     # A server behind HTTP keeps its streams itself, and clients come back to those.
                     await self._write(request, answer, legacy=session)
                     return
-                stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE)
+                stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE, awaited=True)
                 kept.set_result(stream)
                 try:
                     async with contextlib.aclosing(cast("AsyncGenerator[Frame]", answer.frames)) as frames:
@@ -271,7 +271,9 @@ class HttpFront:
                     await _respond(request.send, 200, b"", *SSE_HEADERS, (_SESSION.encode(), session.id.encode()))
                 watch.done()
         finally:
-            if not kept.done():
+            if kept.done():
+                kept.result().leave()
+            else:
                 kept.cancel()
                 task.cancel()
 
