@@ -243,7 +243,12 @@ class HttpFront:
             async with self._router.handle(caller, message) as answer:
                 if answer.frames is None or answer.status is not None:
                     # A server behind HTTP keeps its streams itself, and clients come back to those.
-                    await self._write(request, answer, legacy=session)
+                    try:
+                        await self._write(request, answer, legacy=session)
+                    except asyncio.CancelledError:
+                        if request.gone and answer.leave is not None:
+                            answer.leave()
+                        raise
                     return
                 stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE, awaited=True)
                 kept.set_result(stream)
@@ -333,7 +338,9 @@ class HttpFront:
 
                 await self._stream(request, mapped(answer.frames), session)
         except LinkLost:
-            raise _session_gone() from None
+            if not request.begun:
+                raise _session_gone() from None
+            await request.finish()
 
     @contextlib.asynccontextmanager
     async def _watched(self, thread: str, request: _Request) -> AsyncGenerator[_Watch]:
@@ -443,7 +450,9 @@ class _StreamWriter:
     def _tick(self) -> None:
         due = self._quiet_since + _PING_SECONDS
         if due <= self._loop.time():
-            self._pinging = self._loop.create_task(self.write(PING))
+            # One that still waits for its reader is enough.
+            if self._pinging is None or self._pinging.done():
+                self._pinging = self._loop.create_task(self.write(PING))
             due = self._loop.time() + _PING_SECONDS
         self._timer = self._loop.call_at(due, self._tick)
 
@@ -461,6 +470,8 @@ class _Request:
         self.begun = False
         """Whether an answer has begun."""
         self.ended = False
+        self.gone = False
+        """Whether the client went away before the answer was whole."""
         self._send = send
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
@@ -527,7 +538,7 @@ class _Watch:
     async def _watch(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
             pass
-        self.stopped = True
+        self.stopped = self._request.gone = True
         self._task.cancel()
 
     def break_off(self) -> None:

@@ -195,7 +195,8 @@ class LegacyHttpLink:
             self._own[_SESSION] = response.headers[_SESSION]
         if response.status == 200 and content_type(response) == "text/event-stream":
             stream = self._open.add(EventStream(self._endpoint, response, self.restored, resumable=True))
-            return Answer(frames=stream, status=200, headers=given_headers(response)), stream
+            headers = given_headers(response)
+            return Answer(frames=stream, status=200, headers=headers, leave=stream.leave), stream
         answer = await self._open.whole(self._endpoint, response, self.restored)
         self._ids.forget(ticket)
         return answer, None
@@ -238,10 +239,8 @@ class LegacyHttpLink:
         if ticket is None:
             return message
         if message.is_answer:
-            if ticket.token is not None and "task" in message.result:
-                self._ids.park(ticket)
-            else:
-                self._ids.forget(ticket)
+            # It may come once more, for a reader whose connection broke meanwhile; so may the progress of its task.
+            self._ids.park(ticket)
         return ticket.restored(message)
 
     # HTTP
