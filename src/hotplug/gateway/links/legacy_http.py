@@ -42,6 +42,7 @@ _DELETE_LIMIT: Final = 2.0
 _CANCEL_LIMIT: Final = 5.0
 _FIRST_WAIT: Final = 1.0
 _LONGEST_WAIT: Final = 30.0
+_SHORTEST_WAIT: Final = 0.01
 
 
 async def open_legacy(
@@ -106,6 +107,7 @@ class LegacyHttpLink:
         self._changes = Changes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._greeted = False
+        self._streamed = False
         self._ending: asyncio.Task[None] | None = None
 
     @property
@@ -261,7 +263,10 @@ class LegacyHttpLink:
         if event_id:
             all_headers["last-event-id"] = event_id
         response = await self._open.request(self._endpoint, method, all_headers, body)
-        if response.status == 404 and _SESSION in self._own:
+        if method == "GET" and not event_id and not self._streamed:
+            # There may be no such stream at all: some servers say that like this, too.
+            self._streamed = response.status == 200
+        elif response.status == 404 and _SESSION in self._own:
             response.close()
             self._lose(_GONE)
             raise LinkLost(_GONE, sent=False)
@@ -297,7 +302,7 @@ class LegacyHttpLink:
             seconds = wait if stream is None or stream.retry is None else stream.retry / 1000
             wait = min(wait * 2, _LONGEST_WAIT)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(seconds, _LONGEST_WAIT)):
+                async with asyncio.timeout(min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT)):
                     await self._open.closed.wait()
 
     def _lose(self, reason: str) -> None:
