@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from .roads import Session, Wire, hall, until
 from .upstreams import Fake
 
 pytestmark = pytest.mark.anyio
+CHILDREN = Path(__file__).parent / "children"
 
 
 class Patient:
@@ -111,3 +113,17 @@ async def test_a_reader_that_doesnt_read_is_pinged_once(tmp_path: Path, monkeypa
         assert len(asyncio.all_tasks()) <= before + 3
         reading.cancel()
         await asyncio.wait([reading])
+
+
+async def test_who_can_hear_nothing_more_of_a_server_is_told_so(tmp_path: Path) -> None:
+    argv = [sys.executable, str(CHILDREN / "plain.py"), str(tmp_path / "record")]
+    async with hall(tmp_path, {"child": argv}) as place:
+        thread = await place.thread()
+        async with thread.listening(vendor=1) as wire, thread.listening(toolsListChanged=True) as lists:
+            await thread.call("child.crash")
+            last = await wire.event()
+            assert last["result"]["resultType"] == "complete"
+            await wire.ended()
+            # Lists of the child in its place are still heard of.
+            assert "content" in await thread.call("child.remove", {"name": "wait"})
+            assert (await lists.event())["method"] == "notifications/tools/list_changed"

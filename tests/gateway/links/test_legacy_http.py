@@ -185,10 +185,11 @@ async def test_a_server_without_a_general_stream_keeps_its_session_however_it_sa
 
 async def test_a_general_stream_that_is_gone_with_its_session_loses_the_link(serve_http: ServeHttp) -> None:
     stream = Response("retry: 10\nid: e1\ndata:\n\n", media_type="text/event-stream")
-    async with serve_http(faulty([], [stream, Response(status_code=404)])) as url:
-        async with linked(f"{url}/mcp", "legacy") as link, asyncio.timeout(10):
+    gone = Response(status_code=404)
+    async with serve_http(faulty([], [stream, gone])) as url, linked(f"{url}/mcp", "legacy") as link:
+        async with asyncio.timeout(10):
             assert len([frame async for frame in link.general()]) == 1
-            assert link.lost is not None
+        assert link.lost is not None
 
 
 async def test_a_server_that_says_to_come_back_at_once_isnt_asked_without_pause(serve_http: ServeHttp) -> None:
