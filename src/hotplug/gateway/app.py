@@ -348,7 +348,7 @@ class Gateway:
 
     async def serve_lines(self, thread: str, open_thread: Callable[[], bool], lines: Lines) -> None:
         """Serve one client on lines, until it closes them."""
-        front = StdioFront(self.router, thread, self.new_session, open_thread, lines)
+        front = StdioFront(self.router, thread, self.new_session, open_thread, lines, self._released)
         self._fronts.append(front)
         try:
             await front.serve()

@@ -144,18 +144,13 @@ class Router:
         """A call of the handshake era that waits for a person's yes, and is then decided anew and made."""
         session = caller.session
         assert session is not None
-        with session.asking("elicitation/create", ask.params, of=message.id or b"null") as (question, reply):
+        with session.asking("elicitation/create", ask.params) as (question, reply):
             yield Frame(question)
             try:
                 async with asyncio.timeout(WAIT):
                     answer = await reply
             except TimeoutError:
                 answer = None
-            except asyncio.CancelledError:
-                current = asyncio.current_task()
-                if not reply.cancelled() or (current is not None and current.cancelling()):
-                    raise
-                return  # The client cancelled the call: it gets no answer.
         result = answer.fields.get("result") if answer is not None else None
         if not agreed(loads(result) if result is not None else None):
             refused = self._calls.refused(caller, message, ask)
@@ -198,8 +193,6 @@ class Router:
         assert session is not None
         if message.method == "notifications/cancelled":
             raw = message.params.get("requestId")
-            if raw is not None and session.give_up(bytes(raw)):
-                return []
             server = session.flying(bytes(raw)) if raw is not None else None
             return [server] if server is not None else []
         if message.method == "notifications/progress":
