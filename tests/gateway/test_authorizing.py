@@ -233,6 +233,31 @@ async def test_a_call_that_ends_while_the_person_thinks_is_not_made(
         assert there.log == []
 
 
+@pytest.mark.parametrize("way", ["said yes", "cancelled"])
+async def test_over_standard_streams_the_question_stands_before_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    async with shop(tmp_path, monkeypatch, "here") as (h, there):
+        thread = await h.thread()
+        async with h.stdio(thread.id) as stdio:
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "a"}}
+            await stdio.request("initialize", hello, modern=False)
+            stdio.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+            stdio.send({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": DEMOLISH})
+            question = json.loads(await stdio.receive())
+            assert question["method"] == "elicitation/create"
+            if way == "cancelled":
+                stdio.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+            stdio.send({"jsonrpc": "2.0", "id": question["id"], "result": YES})
+            if way == "said yes":
+                answer = json.loads(await stdio.receive())
+                assert answer["id"] == 7
+                assert not answer["result"].get("isError")
+            stdio.send({"jsonrpc": "2.0", "id": 8, "method": "ping"})
+            assert json.loads(await stdio.receive())["id"] == 8
+        assert there.log == ([("demolish", None)] if way == "said yes" else [])
+
+
 def test_no_argument_can_hide_or_turn_around_what_a_person_reads() -> None:
     turned = readable(json.dumps({"title": "Grüße", "path": "a\u202eb\u0007", "long": "x" * 5000}))
     assert turned.startswith('{"title": "Grüße", "path": "a\\u202eb\\u0007"')

@@ -14,6 +14,7 @@ from hotplug.connect.secrets import ConfiguredSecrets, SecretName
 from hotplug.connect.target import CommandTarget
 from hotplug.errors import Unavailable
 from hotplug.gateway.asking import ask, request
+from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.link import Era, LinkLost
 from hotplug.gateway.message import loads
 from hotplug.gateway.pool import Pool
@@ -724,6 +725,29 @@ async def test_a_child_gets_what_its_entry_names_and_its_secrets_stand_in_no_err
             assert "of-the-gateway" not in told
             if place == "telling":
                 assert "PLAIN=yes" in pool.upstreams[place].log
+
+
+async def test_a_secret_for_one_thread_goes_into_that_threads_child_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_SECRET", "s3cret-value-xyz")
+    table = {"key": {"env": "THE_SECRET", "servers": ["mine", "all"], "threads": ["t_one"]}}
+    secrets = ConfiguredSecrets.of_table(table)
+    found: dict[str, ServerConfig] = {}
+    for name, share in (("mine", "thread"), ("all", "all")):
+        child = Child(tmp_path, "plain", name=name, share=share)
+        target = child.config.target
+        assert isinstance(target, CommandTarget)
+        found[name] = replace(child.config, target=replace(target, env={"KEY": SecretName("key")}))
+    async with Pool(found, secrets=secrets) as pool:
+        for _ in range(2):
+            # Who is refused closes nobody else's.
+            for era in ("modern", "legacy"):
+                with pytest.raises(Unavailable, match="may not go to"):
+                    await pool.upstreams["mine"].link(era, LinkKey("t_two", None))
+            assert (await pool.upstreams["mine"].link("modern", LinkKey("t_one", None))).lost is None
+            with pytest.raises(Unavailable, match="may not go to"):
+                await pool.upstreams["all"].link("modern", LinkKey("t_one", None))
 
 
 # Who is told

@@ -135,7 +135,7 @@ async def launch_of(
         secrets: Where secret values come from; default: none are held, each is refused.
         files: Where names without a file are looked up, in this order.
         name: The server's name in secrets' places, where the target itself has none; default: the target as written.
-        thread: For whom, when a secret's places ask for it.
+        thread: For which alone it runs; a secret that lists threads goes to a server of one of these only.
 
     Raises:
         ConfigError: A program, module, object or name isn't found, or the target is a native server of the catalog.
@@ -147,13 +147,13 @@ async def launch_of(
             return await launch_of(find_server(target, files), secrets=secrets, files=files, name=name, thread=thread)
         case EntryTarget():
             return await _launch(
-                target.launch, held_by, Destination(server=target.name or name or str(target), thread=thread)
+                target.launch, held_by, Destination(server=target.name or name or str(target), runs_for=thread)
             )
         case CommandTarget() | HttpTarget():
-            return await _launch(target, held_by, Destination(server=name or str(target), thread=thread))
+            return await _launch(target, held_by, Destination(server=name or str(target), runs_for=thread))
         case PackageTarget():
             command = CommandTarget(package_argv(target), target.env)
-            return await _launch(command, held_by, Destination(server=name or str(target), thread=thread))
+            return await _launch(command, held_by, Destination(server=name or str(target), runs_for=thread))
         case PythonTarget(object=None):
             return StdioLaunch((sys.executable, str(_existing(target.source))), base_environment())
         case PythonTarget():

@@ -133,10 +133,10 @@ class Places:
     def admit(self, to: Destination) -> bool:
         """Whether every part of the destination is listed; a destination that says nothing is admitted nowhere.
 
-        A secret that is for certain threads goes nowhere where the thread isn't known: a server's environment is often
-        several threads'.
+        A secret that is for certain threads goes to a server that runs for one of these alone, and to none of which
+        that isn't known: a server's environment is often several threads'.
         """
-        if to.thread is None and self.threads and "*" not in self.threads:
+        if to.thread is None and self.threads and not self.threads & {"*", to.runs_for}:
             return False
         asked = [
             (to.member, self.members),
@@ -154,15 +154,26 @@ NOWHERE: Final = Places()
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a value is about to go: each part that is known."""
+    """Where a value is about to go: each part that is known.
+
+    Args:
+        thread: That named the secret.
+        runs_for: The thread that the server runs for alone; the owner's entry named the secret.
+    """
 
     server: str | None = None
     member: str | None = None
     origin: str | None = None
     thread: str | None = None
+    runs_for: str | None = None
 
     def __str__(self) -> str:
-        parts = (("server", self.server), ("member", self.member), ("origin", self.origin), ("thread", self.thread))
+        parts = (
+            ("server", self.server),
+            ("member", self.member),
+            ("origin", self.origin),
+            ("thread", self.thread or self.runs_for),
+        )
         return ", ".join(f"{kind} {name!r}" for kind, name in parts if name is not None) or "nowhere in particular"
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from hotplug.connect.launch import launch_of
 from hotplug.connect.secrets import Secrets
 from hotplug.connect.upstream_log import UpstreamLog
-from hotplug.errors import HotplugError, Unavailable
+from hotplug.errors import HotplugError, PermissionDenied, Unavailable
 from hotplug.gateway.backoff import Backoff
 from hotplug.gateway.clock import Clock
 from hotplug.gateway.config import ServerConfig
@@ -130,11 +130,12 @@ class Starter:
         refused = any(native == "legacy" and not error.silent for native, error in tries)
         return "modern" if len(tries) == 2 and silent and refused else None
 
-    async def start(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
+    async def start(self, era: Era, initialize: Object | None, *, last: bool, thread: str | None = None) -> Link:
         """A new link in this era, when its turn has come.
 
         Args:
             initialize: See `Opener.open`.
+            thread: That it is for alone.
             last: Whether this is the last try: with all the time there is, and whatever is known of its eras.
 
         Raises:
@@ -148,7 +149,7 @@ class Starter:
             if era in memory.lacks and not last:
                 raise OtherEra(f"it doesn't speak the {era} era", silent=False)
             began = self._clock.time()
-            link = await self._open(era, initialize, last=last)
+            link = await self._open(era, initialize, last=last, thread=thread)
             took = self._clock.time() - began
             self._took = max(took, self._took)
             self._silent.pop(era, None)
@@ -173,7 +174,7 @@ class Starter:
         """Whether the silence in an era was long enough to mean something, for a server that starts in this time."""
         return era not in self._silent or 2 * took <= self._silent[era]
 
-    async def _open(self, era: Era, initialize: Object | None, *, last: bool) -> Link:
+    async def _open(self, era: Era, initialize: Object | None, *, last: bool, thread: str | None) -> Link:
         config, memory = self.config, self.memory
         # The new era is tried first, so it may be anything; the old one only where the new one is known.
         doubtful = era not in memory.speaks and (era == "modern" or _other(era) in memory.speaks)
@@ -181,7 +182,7 @@ class Starter:
         limit = min(max(self._probe, 2 * self._took + 1), config.start_timeout) if probing else config.start_timeout
         began = self._clock.time()
         try:
-            launch = await launch_of(config.target, secrets=self._secrets, name=config.name)
+            launch = await launch_of(config.target, secrets=self._secrets, name=config.name, thread=thread)
             self.log = UpstreamLog(config.name, launch.masker())
             return await self._opener.open(config, launch, era, initialize=initialize, limit=limit, log=self.log)
         except EraRefused as error:
@@ -211,6 +212,11 @@ class Starter:
                 self._silent[era] = self._clock.time() - began
             memory.doubt(era)
             raise OtherEra(error.reason, silent=True) from None
+        except PermissionDenied as error:
+            if thread is None:
+                raise await self.fail(str(error)) from None
+            # Another thread's may come up: what one is refused closes nobody else's.
+            raise self.unavailable(str(error), 0.0) from None
         except HotplugError as error:
             raise await self.fail(str(error)) from None
         except OSError as error:

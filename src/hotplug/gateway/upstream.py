@@ -442,7 +442,7 @@ class Upstream:
                 raise self._starter.unavailable("it ended by itself again and again", pause)
             if pause:
                 await self._clock.sleep(pause)
-            link = await self._starter.start(era, initialize, last=last)
+            link = await self._starter.start(era, initialize, last=last, thread=slot.id.thread or None)
         except BaseException:
             self._let_go(slot)
             raise
