@@ -452,6 +452,29 @@ async def test_a_silent_call_of_a_child_that_lives_is_given_up_alone(tmp_path: P
     assert child.starts == 1
 
 
+async def test_who_waits_for_notices_may_hear_nothing_for_ever(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", call_timeout=10.0, idle=None)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock, patience=LIVELY) as pool:
+        link = await pool.upstreams["plain"].link("modern", ONE)
+        wanted = {"notifications": {"toolsListChanged": True, "vendor": True}}
+        async with link.exchange(request(link, "subscriptions/listen", wanted)) as answer:
+            assert answer.frames is not None
+            await anext(aiter(answer.frames))
+            notice = asyncio.ensure_future(anext(aiter(answer.frames)))
+            silent = asyncio.create_task(call(link, "silent"))
+            await until(lambda: child.count("tools/call") == 1)
+            for _ in range(3):
+                await clock.advance(11)
+            with pytest.raises(LinkLost, match="it said nothing for 10 s"):
+                await silent
+            assert not notice.done()
+            await call(link, "remove", name="wait")
+            frame = await notice
+            assert frame.message is not None
+            assert frame.message.method == "notifications/tools/list_changed"
+
+
 async def test_without_a_limit_a_hang_is_found_when_a_caller_gives_up(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain")
     async with Pool(configs(child), patience=QUICK) as pool:
