@@ -390,6 +390,22 @@ async def test_logs_come_only_to_requests_that_ask_for_them_and_only_from_their_
             assert [plain(message)["params"]["level"] for message in levels] == ["error", "info"]
 
 
+async def test_a_server_that_never_answers_how_much_it_logs_keeps_no_request_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def never(call: FakeCall) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("hotplug.gateway.bridge.session._LEVEL_WAIT", 0.05)
+    upstream = Upstream(logging_setLevel=never)
+    async with bridging(upstream) as bridge:
+        for _ in range(3):
+            await exchanged(
+                bridge, asking("tools/call", {"name": "t"}, **{"io.modelcontextprotocol__logLevel": "info"})
+            )
+        assert upstream.links[0].methods == ["logging/setLevel", *["tools/call"] * 3]
+
+
 async def test_progress_of_a_parked_call_goes_by_the_token_of_the_request_that_is_there() -> None:
     async def busy(call: FakeCall) -> Any:
         token = plain(call.message)["params"]["_meta"]["progressToken"]
