@@ -538,6 +538,20 @@ async def test_an_idle_child_is_stopped_and_started_again_when_it_is_needed(tmp_
     assert child.starts == 2
 
 
+async def test_a_child_isnt_stopped_between_the_look_at_what_it_offers_and_its_use(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", idle=100.0)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock) as pool:
+        upstream = pool.upstreams["plain"]
+        link = await upstream.link("legacy", ONE)
+        await upstream.catalog(link)
+        await clock.advance(99)
+        # A session has its link already, and only looks.
+        await upstream.catalog(link)
+        await clock.advance(2)
+        assert await call(link, "echo") == "{}"
+
+
 async def test_a_child_in_use_is_not_stopped(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain", idle=100.0)
     clock = HandClock()

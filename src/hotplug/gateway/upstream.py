@@ -195,6 +195,8 @@ class Upstream:
         slot = self._held.get(link)
         if slot is None or slot.pooled is None or slot.shelf is None:
             raise LinkLost(link.lost or "it is no link of this server any more", sent=False)
+        # Whoever looks is about to use it: it isn't stopped in between.
+        slot.pooled.touch()
         try:
             found = await slot.shelf.get()
         except (LinkLost, asyncio.CancelledError):
