@@ -17,8 +17,9 @@ from hotplug.gateway.message import dumps, loads, split
 from hotplug.gateway.upstream import Patience, Upstream
 
 CHILDREN = Path(__file__).parent / "children"
-QUICK = Patience(probe=1.5, alive=0.3, page=2.0)
-"""For tests whose server is silent on purpose."""
+QUICK = Patience(probe=4.0, alive=0.3, page=2.0)
+"""For tests whose server is silent on purpose, and dead; one that lives needs time for its answer: `LIVELY`."""
+LIVELY = Patience(probe=4.0, alive=10.0, page=10.0)
 
 
 class Child:
@@ -76,7 +77,7 @@ async def tools(upstream: Upstream, link: Link) -> list[str]:
     return [item.name for item in (await upstream.catalog(link)).tools.items]
 
 
-async def until(condition: Callable[[], Any], limit: float = 10.0) -> None:
+async def until(condition: Callable[[], Any], limit: float = 30.0) -> None:
     """Wait until it holds."""
     async with asyncio.timeout(limit):
         while not condition():

@@ -29,7 +29,7 @@ ACCEPT = "application/json, text/event-stream"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
-async def until(condition: Any, limit: float = 10.0) -> None:
+async def until(condition: Any, limit: float = 30.0) -> None:
     """Wait until it holds."""
     async with asyncio.timeout(limit):
         while not condition():
@@ -116,7 +116,7 @@ class Wire:
 
     async def event(self) -> dict[str, Any]:
         """The next message of a stream."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while True:
                 part = await self.chunk()
                 if not part:
@@ -127,7 +127,7 @@ class Wire:
 
     async def ended(self) -> None:
         """Wait until the stream ends."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while await self.chunk():
                 pass
 

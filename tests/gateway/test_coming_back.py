@@ -51,7 +51,7 @@ def calling(tool: str, id_: int = 7) -> bytes:
 
 async def first_id(wire: Wire) -> str:
     await wire.head()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while True:
             for line in (await wire.chunk()).split(b"\r\n"):
                 if line.startswith(b"id: "):
@@ -70,7 +70,7 @@ async def test_a_call_whose_client_may_come_back_isnt_cancelled_at_its_server(tm
         patient.go.set()
         for _ in range(2):
             # Its connection may break once more, however far the answer had come.
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 while not (messages := await _messages(session, last)):
                     pass
             assert messages[-1]["id"] == 7

@@ -16,7 +16,7 @@ from hotplug.connect import CommandTarget
 from hotplug.errors import StoreError
 from hotplug.gateway.config import ServerConfig
 
-from .roads import Hall, Stdio, hall, until
+from .roads import Hall, Session, Stdio, Wire, hall, until
 from .upstreams import Fake
 
 pytestmark = pytest.mark.anyio
@@ -237,6 +237,24 @@ async def test_a_session_that_comes_to_nothing_leaves_nothing_running(
         assert (await thread.session()).hello.status == 503
         assert upstream.state.running == 0
         assert not upstream.threads()
+
+
+async def test_who_leaves_before_the_handshake_is_done_leaves_no_session(tmp_path: Path) -> None:
+    config = child(tmp_path, "slow_to_start", str(tmp_path / "go"), "legacy")
+    async with hall(tmp_path, {"child": config}) as place:
+        thread = await place.thread()
+        upstream = place.gateway.pool.upstreams["child"]
+        params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}
+        hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode()
+        for _ in range(3):
+            async with Wire.sent(place.port, "POST", thread.path, Session(thread).headers, hello):
+                await until(upstream.threads)
+            await until(lambda: not upstream.threads())
+        (tmp_path / "go").touch()
+        session = await thread.session()
+        assert "content" in await session.call("child.echo")
+        assert upstream.state.running == 1
+        assert len(place.gateway.sessions) == 1
 
 
 async def test_where_there_are_too_many_sessions_nothing_is_started_for_another(

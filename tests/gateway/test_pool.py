@@ -13,7 +13,7 @@ from hotplug.gateway.link import LinkLost
 from hotplug.gateway.pool import Pool
 from hotplug.gateway.upstream import LinkKey
 
-from .pooling import QUICK, Child, call, configs, initialize, tools, until
+from .pooling import LIVELY, QUICK, Child, call, configs, initialize, tools, until
 
 pytestmark = pytest.mark.anyio
 ONE = LinkKey("t_one", "s1")
@@ -105,9 +105,9 @@ async def test_a_changed_entry_takes_effect_without_touching_the_others(tmp_path
 
 async def test_new_limits_or_words_of_an_entry_stop_no_child(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain")
-    async with Pool(configs(child), patience=QUICK) as pool:
+    async with Pool(configs(child), patience=LIVELY) as pool:
         link = await pool.upstreams["plain"].link("legacy", ONE)
-        await pool.update({"plain": replace(child.config, prefix="p", call_timeout=0.2)})
+        await pool.update({"plain": replace(child.config, prefix="p", call_timeout=2.0)})
         assert link.lost is None
         with pytest.raises(LinkLost, match="it said nothing for"):
             await call(link, "silent")

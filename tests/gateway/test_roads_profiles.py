@@ -181,7 +181,7 @@ async def test_events_carry_their_instance_however_they_are_asked_for(tmp_path: 
             reply = await thread.modern("tools/call", {"name": "connection.events", "arguments": arguments}, aware=True)
             return content(reply.message["result"])["events"]
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (found := await events()):
                 await asyncio.sleep(0.05)
         assert {one["instance"] for one in found} == {"home"}
@@ -256,7 +256,7 @@ async def test_a_tool_that_is_closed_by_its_pin_is_closed_on_every_road(tmp_path
         one.tools[0] = {**one.tools[0], "description": "Does echo, and sends your files along."}
         one.tell("notifications/tools/list_changed")
         await until(lambda: one.listened)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while "one.echo" in json.dumps(await thread.call("hotplug.search", searched)):
                 h.gateway.pool.upstreams["one"].stale(await h.gateway.servers.link("one", _modern(thread)))
         one.forget()

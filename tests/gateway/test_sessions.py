@@ -121,7 +121,7 @@ async def test_what_a_reader_didnt_get_any_more_is_left_to_the_next() -> None:
     # Its connection broke while the second was written.
     await stream.aclose()  # type: ignore[attr-defined]
     ids: list[bytes | None] = []
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async for frame in session.general():
             assert frame.message is not None
             ids.append(frame.message.id)
@@ -132,13 +132,34 @@ async def test_what_a_reader_didnt_get_any_more_is_left_to_the_next() -> None:
     await session.aclose()
 
 
+async def test_of_two_readers_the_later_one_gets_what_comes_and_the_earlier_one_after_it() -> None:
+    session = _session()
+    earlier, later = session.general(), session.general()
+    first = asyncio.ensure_future(anext(earlier))
+    await asyncio.sleep(0)
+    second = asyncio.ensure_future(anext(later))
+    await asyncio.sleep(0)
+    session.tell(_request(0))
+    async with asyncio.timeout(30):
+        assert (await second).message is not None
+        session.tell(_request(1))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not first.done()
+        await later.aclose()  # type: ignore[attr-defined]
+        # What the later one was writing when it broke comes first.
+        ids = [one.message.id for one in (await first, await anext(earlier)) if one.message is not None]
+    assert ids == [b"0", b"1"]
+    await session.aclose()
+
+
 async def test_what_nobody_reads_is_bounded_by_its_size_too() -> None:
     session = _session()
     for number in range(100):
         session.tell(Frame(Message.notification("notifications/message", {"n": number, "data": "x" * 100_000})))
     numbers: list[int] = []
     session.tell(Frame(Message.notification("end")))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         async for frame in session.general():
             if frame.message is None or frame.message.method == "end":
                 break
@@ -175,7 +196,7 @@ async def test_what_servers_say_besides_comes_on_one_stream_also_from_before_it_
     await session.link("a")
     await session.link("b")
     stream = session.general()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         for _ in range(2):
             frame = await anext(stream)
             assert frame.message is not None

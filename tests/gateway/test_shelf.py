@@ -137,7 +137,7 @@ async def test_a_server_that_always_changes_doesnt_hold_its_reader_for_ever() ->
         return {"tools": []}
 
     link = SpokenLink(restless, capabilities={"tools": {"listChanged": True}})
-    async with shelf_on(link, HandClock()) as (shelf, _), asyncio.timeout(5):
+    async with shelf_on(link, HandClock()) as (shelf, _), asyncio.timeout(30):
         await shelf.get()
         assert len(link.asked) == 3
 

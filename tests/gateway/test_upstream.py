@@ -21,7 +21,7 @@ from hotplug.gateway.pool import Pool
 from hotplug.gateway.upstream import LinkKey, Patience
 from hotplug.store import open_store
 
-from .pooling import QUICK, Child, HandClock, call, configs, initialize, tools, until
+from .pooling import LIVELY, QUICK, Child, HandClock, call, configs, initialize, tools, until
 
 pytestmark = pytest.mark.anyio
 ONE = LinkKey("t_one", "s1")
@@ -423,14 +423,14 @@ async def test_a_child_behind_a_bridge_is_left_alone_too_and_a_try_that_fails_le
 
 
 async def test_a_child_that_hangs_is_replaced_and_only_its_calls_fail(tmp_path: Path) -> None:
-    child = Child(tmp_path, "plain", call_timeout=0.4)
+    child = Child(tmp_path, "plain", call_timeout=2.0)
     async with Pool(configs(child), patience=QUICK) as pool:
         upstream = pool.upstreams["plain"]
         link = await upstream.link("legacy", ONE)
         other = await upstream.link("legacy", OTHER)
         hangs = asyncio.create_task(call(link, "hang"))
         await until(lambda: child.count("tools/call") == 1)
-        with pytest.raises(LinkLost, match=r"said nothing for 0\.4 s and gives no sign of life") as raised:
+        with pytest.raises(LinkLost, match=r"said nothing for 2 s and gives no sign of life") as raised:
             await hangs
         assert raised.value.sent
         again = await upstream.link("legacy", ONE)
@@ -441,16 +441,39 @@ async def test_a_child_that_hangs_is_replaced_and_only_its_calls_fail(tmp_path: 
 
 
 async def test_a_silent_call_of_a_child_that_lives_is_given_up_alone(tmp_path: Path) -> None:
-    child = Child(tmp_path, "plain", call_timeout=0.3)
-    async with Pool(configs(child), patience=QUICK) as pool:
+    child = Child(tmp_path, "plain", call_timeout=2.0)
+    async with Pool(configs(child), patience=LIVELY) as pool:
         link = await pool.upstreams["plain"].link("legacy", ONE)
-        with pytest.raises(LinkLost, match=r"it said nothing for 0\.3 s") as raised:
+        with pytest.raises(LinkLost, match=r"it said nothing for 2 s") as raised:
             await call(link, "silent")
         assert raised.value.sent
         assert link.lost is None
         assert await call(link, "echo") == "{}"
         assert child.count("notifications/cancelled") == 1
     assert child.starts == 1
+
+
+async def test_who_waits_for_notices_may_hear_nothing_for_ever(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", call_timeout=10.0, idle=None)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock, patience=LIVELY) as pool:
+        link = await pool.upstreams["plain"].link("modern", ONE)
+        wanted = {"notifications": {"toolsListChanged": True, "vendor": True}}
+        async with link.exchange(request(link, "subscriptions/listen", wanted)) as answer:
+            assert answer.frames is not None
+            await anext(aiter(answer.frames))
+            notice = asyncio.ensure_future(anext(aiter(answer.frames)))
+            silent = asyncio.create_task(call(link, "silent"))
+            await until(lambda: child.count("tools/call") == 1)
+            for _ in range(3):
+                await clock.advance(11)
+            with pytest.raises(LinkLost, match="it said nothing for 10 s"):
+                await silent
+            assert not notice.done()
+            await call(link, "remove", name="wait")
+            frame = await notice
+            assert frame.message is not None
+            assert frame.message.method == "notifications/tools/list_changed"
 
 
 async def test_without_a_limit_a_hang_is_found_when_a_caller_gives_up(tmp_path: Path) -> None:
@@ -467,7 +490,7 @@ async def test_without_a_limit_a_hang_is_found_when_a_caller_gives_up(tmp_path: 
 
 async def test_a_caller_who_gives_up_costs_a_living_child_nothing(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain")
-    async with Pool(configs(child), patience=QUICK) as pool:
+    async with Pool(configs(child), patience=LIVELY) as pool:
         link = await pool.upstreams["plain"].link("legacy", ONE)
         silent = asyncio.create_task(call(link, "silent"))
         await until(lambda: child.count("tools/call") == 1)
@@ -514,6 +537,20 @@ async def test_an_idle_child_is_stopped_and_started_again_when_it_is_needed(tmp_
         assert await call(again, "echo") == "{}"
         assert upstream.instance_of(again) != upstream.instance_of(link)
     assert child.starts == 2
+
+
+async def test_a_child_isnt_stopped_between_the_look_at_what_it_offers_and_its_use(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", idle=100.0)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock) as pool:
+        upstream = pool.upstreams["plain"]
+        link = await upstream.link("legacy", ONE)
+        await upstream.catalog(link)
+        await clock.advance(99)
+        # A session has its link already, and only looks.
+        await upstream.catalog(link)
+        await clock.advance(2)
+        assert await call(link, "echo") == "{}"
 
 
 async def test_a_child_in_use_is_not_stopped(tmp_path: Path) -> None:
@@ -640,7 +677,7 @@ async def test_what_is_declared_and_missing_costs_itself_alone(tmp_path: Path, e
     child = Child(tmp_path, "declares_too_much", era)
     async with Pool(configs(child)) as pool:
         upstream = pool.upstreams[child.name]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             catalog = await upstream.catalog(await upstream.link(era, ONE))
         assert "echo" in [item.name for item in catalog.tools.items]
         assert not catalog.resources.offered
@@ -796,7 +833,7 @@ async def test_a_start_takes_no_longer_than_it_may(tmp_path: Path) -> None:
 
 async def test_a_list_that_isnt_answered_leads_to_a_look_at_the_child(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain")
-    async with Pool(configs(child), patience=replace(QUICK, page=0.3)) as pool:
+    async with Pool(configs(child), patience=QUICK) as pool:
         upstream = pool.upstreams["plain"]
         link = await upstream.link("legacy", ONE)
         hangs = asyncio.create_task(call(link, "hang"))

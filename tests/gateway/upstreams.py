@@ -224,7 +224,7 @@ async def serving(app: Any) -> AsyncIterator[int]:
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     task = asyncio.create_task(server.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not server.started:
             await asyncio.sleep(0.005)
     try:

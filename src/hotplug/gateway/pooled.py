@@ -262,7 +262,7 @@ class PooledLink:
         Raises:
             LinkLost: It was silent for too long, or the link ended.
         """
-        wait = Wait(self.clock.time())
+        wait = Wait(self.clock.time(), patient=exchange is not None and exchange.listens)
         self.waits.add(wait)
         if exchange is not None:
             exchange.waiting = wait
@@ -310,12 +310,17 @@ class PooledLink:
 
 
 class Wait:
-    """Somebody who waits for the server's next word."""
+    """Somebody who waits for the server's next word.
 
-    __slots__ = ("limit", "reason", "since")
+    Args:
+        patient: Whether it may not come for ever: a notice.
+    """
 
-    def __init__(self, since: float) -> None:
+    __slots__ = ("limit", "patient", "reason", "since")
+
+    def __init__(self, since: float, *, patient: bool) -> None:
         self.since = since
+        self.patient = patient
         self.limit: asyncio.Timeout | None = None
         self.reason: str | None = None
 
@@ -327,14 +332,15 @@ class Wait:
 
 
 class _Exchange:
-    __slots__ = ("_counts", "_inner", "_key", "_outgoing", "_pooled", "_spoke", "given_up", "waiting")
+    __slots__ = ("_counts", "_inner", "_key", "_outgoing", "_pooled", "_spoke", "given_up", "listens", "waiting")
 
     def __init__(self, pooled: PooledLink, outgoing: Outgoing) -> None:
         self._pooled = pooled
         self._outgoing = outgoing
         self._inner: AbstractAsyncContextManager[Answer] | None = None
         self._spoke = False
-        self._counts = not _awaits_lists_only(outgoing.message)
+        self.listens = outgoing.message.method == "subscriptions/listen"
+        self._counts = not (self.listens and _awaits_lists_only(outgoing.message))
         self._key = (outgoing.scope, outgoing.message.id or b"null")
         self.waiting: Wait | None = None
         self.given_up = False
@@ -397,8 +403,6 @@ async def _nothing() -> AsyncIterator[Frame]:
 
 
 def _awaits_lists_only(message: Message) -> bool:
-    if message.method != "subscriptions/listen":
-        return False
     raw = message.params.get("notifications")
     return "resourceSubscriptions" not in ((split(raw) if raw is not None else None) or {})
 

@@ -88,6 +88,7 @@ class Session:
         self._waiting: deque[Frame] = deque()
         self._size = 0
         self._bell = asyncio.Event()
+        self._readers: list[object] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def link(self, server: str) -> Link:
@@ -175,10 +176,17 @@ class Session:
     async def general(self) -> AsyncIterator[Frame]:
         """The general stream: what came while nobody read first, then what comes.
 
-        What a reader was given and didn't come back from is left to the next one.
+        Of several readers the latest gets it: an earlier one may be of a connection that broke without a word. What a
+        reader was given and didn't come back from is left to the next one.
         """
-        while not self.closed:
-            while self._waiting:
+        me = object()
+        self._readers.append(me)
+        try:
+            while not self.closed:
+                if not self._waiting or self._readers[-1] is not me:
+                    self._bell.clear()
+                    await self._bell.wait()
+                    continue
                 frame = self._waiting.popleft()
                 self._size -= _size(frame)
                 try:
@@ -186,11 +194,10 @@ class Session:
                 except GeneratorExit:
                     self._waiting.appendleft(frame)
                     self._size += _size(frame)
-                    self._bell.set()
                     raise
-            self._bell.clear()
-            if not self._waiting and not self.closed:
-                await self._bell.wait()
+        finally:
+            self._readers.remove(me)
+            self._bell.set()
 
     def down(self, server: str, frame: Frame) -> Frame:
         """A frame of an upstream as the client gets it: the ids of requests and events lead back to that upstream."""

@@ -7,10 +7,9 @@ import contextlib
 import itertools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from secrets import token_hex
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 from hotplug.connect.secrets import Secrets
 from hotplug.errors import Unavailable
@@ -26,6 +25,7 @@ from hotplug.gateway.message import Object
 from hotplug.gateway.opening import Opener, is_remote
 from hotplug.gateway.pooled import PooledLink
 from hotplug.gateway.shelf import Shelf
+from hotplug.gateway.slots import NOBODY, LinkKey, Patience, Slot, SlotId, UpstreamState, session_of
 from hotplug.gateway.starting import OtherEra, Starter, why
 from hotplug.gateway.tasks import Tasks
 from hotplug.gateway.watching import Watch
@@ -38,87 +38,6 @@ _logger = logging.getLogger("hotplug.gateway")
 _DEBOUNCE: Final = 0.05
 _SHORT_WAIT: Final = 1.0
 """A pause after a crash that is no longer than this is waited for; a longer one is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkKey:
-    """For whom a link is.
-
-    Args:
-        thread: The thread.
-        session: The client's session in the legacy era; None: no client stands behind it (the gateway's own handshake).
-    """
-
-    thread: str
-    session: str | None = None
-
-
-_NOBODY: Final = LinkKey("-")
-"""Behind whom no client stands: to look what a server says of itself. No thread has such an id."""
-
-
-@dataclass(frozen=True, slots=True)
-class UpstreamState:
-    """How an upstream stands, for people.
-
-    Args:
-        kind: `stopped` is normal: nobody needs it.
-        reason: Of `failed`: what is wrong, masked.
-        retry_at: Of `failed`: when it may be tried again.
-        running: How many links to it are up; what bridges lead to them isn't counted.
-    """
-
-    kind: Literal["stopped", "starting", "up", "failed", "disabled"]
-    reason: str | None = None
-    retry_at: datetime | None = None
-    running: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long is waited for what no configuration says; seconds.
-
-    Args:
-        probe: For an answer to `server/discover` of a server whose eras aren't known.
-        alive: For a sign of life of a server that seems to hang.
-        page: For each page of a list.
-        cancelled: For the answer to what its caller cancelled.
-    """
-
-    probe: float = 3.0
-    alive: float = 10.0
-    page: float = 10.0
-    cancelled: float = 2.0
-
-
-class _SlotId(NamedTuple):
-    era: str
-    thread: str
-    session: str
-
-
-@dataclass(slots=True)
-class _Slot:
-    """The place of one link: what is there now, and what was."""
-
-    id: _SlotId
-    backoff: Backoff
-    pooled: PooledLink | None = None
-    starting: asyncio.Task[PooledLink] | None = None
-    watch: Watch | None = None
-    closing: asyncio.Task[None] | None = None
-    shelf: Shelf | None = None
-    log_level: str | None = None
-    last: Catalog | None = field(default=None, repr=False)
-
-    @property
-    def up(self) -> bool:
-        return self.pooled is not None and self.pooled.lost is None
-
-    @property
-    def bridge(self) -> bool:
-        """Whether it leads to another link, and to no server by itself."""
-        return self.id.era.startswith("bridged")
 
 
 class Upstream:
@@ -156,8 +75,8 @@ class Upstream:
         self._clock = clock
         self._patience = patience
         self._instance = token_hex(8)
-        self._slots: dict[_SlotId, _Slot] = {}
-        self._held: dict[Link, _Slot] = {}
+        self._slots: dict[SlotId, Slot] = {}
+        self._held: dict[Link, Slot] = {}
         self._wanted: dict[tuple[Era, LinkKey], asyncio.Task[PooledLink]] = {}
         self._starts = Tasks()
         self._work = Tasks()
@@ -257,8 +176,8 @@ class Upstream:
         await memory.load()
         async with self._looking:
             if era not in memory.speaks and era not in memory.lacks:
-                await self.link(era, _NOBODY)
-                await self.release(_NOBODY)
+                await self.link(era, NOBODY)
+                await self.release(NOBODY)
         return memory.hellos.get(era) if era in memory.speaks else None
 
     async def remembered(self, era: Era) -> Hello | None:
@@ -276,6 +195,8 @@ class Upstream:
         slot = self._held.get(link)
         if slot is None or slot.pooled is None or slot.shelf is None:
             raise LinkLost(link.lost or "it is no link of this server any more", sent=False)
+        # Whoever looks is about to use it: it isn't stopped in between.
+        slot.pooled.touch()
         try:
             found = await slot.shelf.get()
         except (LinkLost, asyncio.CancelledError):
@@ -319,7 +240,7 @@ class Upstream:
     def threads(self) -> frozenset[str]:
         """The threads that have a link or a child of their own, or wait for one."""
         found = {slot.id.thread for slot in self._slots.values()} | {wanted.thread for _, wanted in self._wanted}
-        return frozenset(found) - {"", _NOBODY.thread}
+        return frozenset(found) - {"", NOBODY.thread}
 
     async def release(self, key: LinkKey) -> None:
         """A session has ended (or without `session` a whole thread): its links are closed, its children have ended."""
@@ -330,7 +251,7 @@ class Upstream:
             [
                 slot
                 for slot in self._slots.values()
-                if slot.id.thread == key.thread and (key.session is None or slot.id.session == _session(key))
+                if slot.id.thread == key.thread and (key.session is None or slot.id.session == session_of(key))
             ],
             "its session has ended",
         )
@@ -365,11 +286,11 @@ class Upstream:
 
     # --- which link
 
-    def _slot_id(self, era: Era, key: LinkKey) -> _SlotId:
+    def _slot_id(self, era: Era, key: LinkKey) -> SlotId:
         """The place of a link that speaks the client's own era to the server."""
         if self.shared or (self.remote and era == "modern"):
-            return _SlotId(era, "", "")
-        return _SlotId(era, key.thread, "" if era == "modern" else _session(key))
+            return SlotId(era, "", "")
+        return SlotId(era, key.thread, "" if era == "modern" else session_of(key))
 
     def _up(self, era: Era, key: LinkKey) -> PooledLink | None:
         for id_ in (self._slot_id(era, key), self._bridge_id(era, key)):
@@ -380,8 +301,8 @@ class Upstream:
                 slot.pooled.end(slot.pooled.lost, by_itself=True)
         return None
 
-    def _bridge_id(self, era: Era, key: LinkKey) -> _SlotId:
-        return _SlotId(f"bridged {era}", key.thread, "" if era == "modern" else _session(key))
+    def _bridge_id(self, era: Era, key: LinkKey) -> SlotId:
+        return SlotId(f"bridged {era}", key.thread, "" if era == "modern" else session_of(key))
 
     async def _wait_for(self, era: Era, key: LinkKey, initialize: Object | None) -> PooledLink:
         while True:
@@ -426,7 +347,7 @@ class Upstream:
     # --- starting
 
     async def _native(
-        self, id_: _SlotId, era: Era, initialize: Object | None, *, last: bool, shared: bool
+        self, id_: SlotId, era: Era, initialize: Object | None, *, last: bool, shared: bool
     ) -> PooledLink:
         slot = self._place(id_)
         if slot.pooled is not None and slot.pooled.lost is None:
@@ -436,7 +357,7 @@ class Upstream:
             slot.starting = self._starts.start(self._start(slot, era, given, shared=shared, last=last))
         return await asyncio.shield(slot.starting)
 
-    async def _start(self, slot: _Slot, era: Era, initialize: Object | None, *, shared: bool, last: bool) -> PooledLink:
+    async def _start(self, slot: Slot, era: Era, initialize: Object | None, *, shared: bool, last: bool) -> PooledLink:
         try:
             if (pause := slot.backoff.remaining) > _SHORT_WAIT:
                 raise self._starter.unavailable("it ended by itself again and again", pause)
@@ -501,20 +422,20 @@ class Upstream:
             raise causes[-1] if causes else await self._starter.fail(error.reason) from None
         return self._hold(slot, link, self._instance, shared=True, child=False)
 
-    def _place(self, id_: _SlotId, backoff: Backoff | None = None) -> _Slot:
+    def _place(self, id_: SlotId, backoff: Backoff | None = None) -> Slot:
         slot = self._slots.get(id_)
         if slot is None:
-            slot = self._slots[id_] = _Slot(id_, backoff or Backoff(self._clock))
+            slot = self._slots[id_] = Slot(id_, backoff or Backoff(self._clock))
         return slot
 
-    def _let_go(self, slot: _Slot) -> None:
+    def _let_go(self, slot: Slot) -> None:
         """Give up the place of what nobody asks for by name again."""
         if slot.id.session.startswith("bridge "):
             self._slots.pop(slot.id, None)
 
     # --- while it is up, and after
 
-    def _hold(self, slot: _Slot, link: Link, instance: str, *, shared: bool, child: bool) -> PooledLink:
+    def _hold(self, slot: Slot, link: Link, instance: str, *, shared: bool, child: bool) -> PooledLink:
         pooled = PooledLink(
             link,
             instance=instance,
@@ -540,7 +461,7 @@ class Upstream:
             pooled.end(link.lost, by_itself=True)
         return pooled
 
-    def _ended(self, slot: _Slot, pooled: PooledLink, by_itself: bool) -> None:
+    def _ended(self, slot: Slot, pooled: PooledLink, by_itself: bool) -> None:
         if by_itself and not self.remote and not slot.bridge:
             wait = slot.backoff.failed()
             _logger.warning("%s ended by itself (%s); it may start again in %g s", self.name, pooled.lost, wait)
@@ -559,7 +480,7 @@ class Upstream:
 
         slot.closing = self._closing.start(close())
 
-    async def _close(self, slots: list[_Slot], reason: str) -> None:
+    async def _close(self, slots: list[Slot], reason: str) -> None:
         for slot in slots:
             self._slots.pop(slot.id, None)
             if slot.starting is not None:
@@ -583,7 +504,7 @@ class Upstream:
             await self._work.aclose()
             await self._closing.finish()
 
-    def _watch(self, slot: _Slot) -> None:
+    def _watch(self, slot: Slot) -> None:
         """Look after what is there; anew where the limits changed. What a bridge stands on is looked after itself."""
         if slot.watch is not None:
             slot.watch.end()
@@ -614,7 +535,3 @@ class Upstream:
 
     def __repr__(self) -> str:
         return f"<Upstream {self.name}: {self.state.kind}>"
-
-
-def _session(key: LinkKey) -> str:
-    return "own" if key.session is None else f"session {key.session}"

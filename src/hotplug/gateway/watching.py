@@ -65,7 +65,7 @@ class Watch:
                 looks.append(now + idle if pooled.in_use else pooled.last_use + idle)
             if silence is not None:
                 looks.append(now + silence)
-                looks.extend(self._since(wait) + silence for wait in pooled.waits)
+                looks.extend(self._since(wait) + silence for wait in pooled.waits if not wait.patient)
             await pooled.clock.sleep(max(0.001, min(looks) - now))
 
     def _since(self, wait: Wait) -> float:
@@ -74,7 +74,7 @@ class Watch:
 
     def _unheard(self, silence: float) -> list[Wait]:
         now = self._pooled.clock.time()
-        return [wait for wait in self._pooled.waits if now >= self._since(wait) + silence]
+        return [wait for wait in self._pooled.waits if not wait.patient and now >= self._since(wait) + silence]
 
     async def _silent(self, silence: float) -> None:
         pooled = self._pooled

@@ -100,7 +100,7 @@ async def test_an_sdk_client_uses_everything() -> None:
                 "test_input_required_result_multi_round": "Ada likes red.",
                 "test_input_required_result_request_state": "state-ok",
             }.items():
-                with anyio.fail_after(5):
+                with anyio.fail_after(30):
                     result = await client.call_tool(tool, {})
                 assert result.content[0].text.startswith(said), tool  # pyright: ignore
         await bridge.aclose()
@@ -130,7 +130,7 @@ async def bridging(
 ) -> AsyncGenerator[LegacyClientLink, None]:
     bridge = for_legacy_client(below, handshake(ABLE if can is None else can, protocol), **options)
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             yield bridge
     finally:
         await bridge.aclose()

@@ -98,7 +98,7 @@ async def test_an_sdk_client_uses_everything() -> None:
                 "test_input_required_result_multi_round": "Ada likes red.",
                 "test_input_required_result_request_state": "state-ok",
             }.items():
-                with anyio.fail_after(5):
+                with anyio.fail_after(30):
                     result = await client.call_tool(tool, {})
                 assert result.content[0].text.startswith(said), tool  # pyright: ignore
         await bridge.aclose()
@@ -142,7 +142,7 @@ async def bridging(upstream: Upstream, **options: Any) -> AsyncGenerator[ModernC
     remembered = FakeLink("legacy", HELLO).hello
     bridge = await for_modern_client(upstream.open, SECRET, **{"hello": remembered, "owner": "t_1", **options})
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             yield bridge
     finally:
         await bridge.aclose()
@@ -316,15 +316,18 @@ async def test_questions_of_one_breath_are_asked_together_and_each_answer_reache
 
 
 async def test_a_call_that_goes_on_while_it_waits_gives_its_answer_to_the_retry() -> None:
+    parked = asyncio.Event()
+
     async def impatient(call: FakeCall) -> Any:
         question = call.link.question("elicitation/create", FORM)
         await call.items.put(Frame(question))
-        await asyncio.sleep(0.01)
+        await parked.wait()
         await call.say("notifications/cancelled", {"requestId": loads(question.id or b"")})
         return {"content": [], "late": True}
 
     async with bridging(Upstream(tools_call=impatient)) as bridge:
         state = await _state(bridge)
+        parked.set()
         assert result(await exchanged(bridge, _retry(state)))["late"] is True
 
 
@@ -385,6 +388,22 @@ async def test_logs_come_only_to_requests_that_ask_for_them_and_only_from_their_
                 assert [plain(message)["params"]["data"] for message in came[:-1]] == heard
             levels = [call.message for call in upstream.links[-1].calls if call.message.method == "logging/setLevel"]
             assert [plain(message)["params"]["level"] for message in levels] == ["error", "info"]
+
+
+async def test_a_server_that_never_answers_how_much_it_logs_keeps_no_request_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def never(call: FakeCall) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("hotplug.gateway.bridge.session._LEVEL_WAIT", 0.05)
+    upstream = Upstream(logging_setLevel=never)
+    async with bridging(upstream) as bridge:
+        for _ in range(3):
+            await exchanged(
+                bridge, asking("tools/call", {"name": "t"}, **{"io.modelcontextprotocol__logLevel": "info"})
+            )
+        assert upstream.links[0].methods == ["logging/setLevel", *["tools/call"] * 3]
 
 
 async def test_progress_of_a_parked_call_goes_by_the_token_of_the_request_that_is_there() -> None:
@@ -593,7 +612,7 @@ async def test_a_subscription_is_acknowledged_with_what_the_server_tells_and_eac
                 {"uri": "x://a/part", "_meta": stamp},
             ]
         assert changes == ["notifications/prompts/list_changed"] + ["notifications/tools/list_changed"] * 2
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while link.methods.count("resources/unsubscribe") < 2:
                 await asyncio.sleep(0)
 

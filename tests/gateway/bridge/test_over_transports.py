@@ -158,7 +158,7 @@ async def test_changes_are_heard_over_http_in_both_directions() -> None:
                 Client(one, mode="legacy", message_handler=hear) as legacy,
                 Client(other, mode="2026-07-28") as modern,
             ):
-                with anyio.fail_after(10):
+                with anyio.fail_after(30):
                     async with modern.listen(tools_list_changed=True) as events:
                         assert events.honored.tools_list_changed
                         await modern.call_tool("change", {})
@@ -184,10 +184,10 @@ async def test_a_call_given_up_over_http_ends_at_the_server() -> None:
                 async with front(bridge) as transport, Client(transport, mode=mode) as client:
                     async with anyio.create_task_group() as tasks:
                         tasks.start_soon(client.call_tool, "wait", {})
-                        with anyio.fail_after(10):
+                        with anyio.fail_after(30):
                             await server.waiting.wait()
                         tasks.cancel_scope.cancel()
-                    with anyio.fail_after(10):
+                    with anyio.fail_after(30):
                         await server.stopped.wait()
         finally:
             await old.aclose()

@@ -62,7 +62,7 @@ async def pushed(count: int, *askers: FakeAsker) -> None:
     session = Session(link, CAN, lambda _: None)
     session.askers = dict.fromkeys(askers)
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             for number in range(1, count + 1):
                 link.push(link.question("elicitation/create", {"message": "?", "requestedSchema": {}}))
                 while sum(len(asker.offered) for asker in askers) < number:

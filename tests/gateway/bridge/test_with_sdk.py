@@ -32,7 +32,7 @@ async def legacy(server: Any, **options: Any) -> AsyncGenerator[Client]:
         bridge = for_legacy_client(below, handshake(CAN))
         try:
             async with front(bridge) as transport, Client(transport, mode="legacy", **options) as client:
-                with anyio.fail_after(10):
+                with anyio.fail_after(30):
                     yield client
         finally:
             await bridge.aclose()
@@ -45,7 +45,7 @@ async def modern(server: Any, **options: Any) -> AsyncGenerator[Client]:
         bridge = await for_modern_client(below.open, b"secret", wait=2.0)
         try:
             async with front(bridge) as transport, Client(transport, mode="2026-07-28", **options) as client:
-                with anyio.fail_after(10):
+                with anyio.fail_after(30):
                     yield client
         finally:
             await bridge.aclose()
@@ -87,7 +87,7 @@ async def test_a_call_that_its_caller_gives_up_is_cancelled_at_the_server(era: A
             tasks.start_soon(client.call_tool, "wait", {})
             await server.waiting.wait()
             tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True), anyio.fail_after(5):
+            with anyio.CancelScope(shield=True), anyio.fail_after(30):
                 await server.stopped.wait()
 
 

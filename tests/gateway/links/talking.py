@@ -66,7 +66,7 @@ def text_of(result: Any) -> str:
     return result["content"][0]["text"]
 
 
-async def until(holds: Callable[[], bool], limit: float = 10.0) -> None:
+async def until(holds: Callable[[], bool], limit: float = 30.0) -> None:
     """Waits for a condition, with a bound."""
     async with asyncio.timeout(limit):
         while not holds():

@@ -229,7 +229,7 @@ async def test_what_is_past_its_days_is_dropped_when_the_gateway_starts(store: S
         for _ in range(1200):
             noting.add(call(at=now - 40 * 86_400))
     assert len(await stored(store, limit=5000)) == 1204
-    async with records(store, clock=lambda: now) as noting, asyncio.timeout(10):
+    async with records(store, clock=lambda: now) as noting, asyncio.timeout(30):
         while len(await stored(store, limit=5000)) > 2:
             await asyncio.sleep(0.01)
     assert [round((now - one.at) / 86_400) for one in await stored(store)] == [29, 0]
@@ -325,7 +325,7 @@ async def test_a_store_that_fails_costs_no_call_and_is_tried_again(
     async with Records(failing, RecordsConfig(), sealing_key=store.sealing_key(), every=0.001) as noting:
         for _ in range(3):
             noting.add(call())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not await stored(store):
                 await asyncio.sleep(0.005)
     found = await stored(store)

@@ -220,7 +220,7 @@ async def test_who_holds_something_of_a_thread_is_told_when_anybody_closes_it(ur
     root, _ = await threads.open()
     child, _ = await threads.open(parent=root.id)
     kept, _ = await threads.open()
-    async with open_store(url) as elsewhere, Threads.over(elsewhere) as others, asyncio.timeout(10):
+    async with open_store(url) as elsewhere, Threads.over(elsewhere) as others, asyncio.timeout(30):
         told = aclosing(others.closings(every=0.001))
         async with told as closings:
             first = asyncio.ensure_future(anext(closings))

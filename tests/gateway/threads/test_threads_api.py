@@ -43,7 +43,7 @@ async def served(api: ThreadsApi) -> AsyncIterator[str]:
     )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not server.started:
             await asyncio.sleep(0.005)
     try:

@@ -21,6 +21,7 @@ from hotplug.gateway.message import INTERNAL_ERROR, Message, Object, split
 __all__ = ["Asker", "Listener", "Session"]
 
 _MOST_HELD: Final = 16
+_LEVEL_WAIT: Final = 10.0
 # The SDK's client gives a call up that asks for input more than ten times.
 _MANY_ROUNDS: Final = 5
 _ids: Final = count(1)
@@ -121,7 +122,10 @@ class Session:
             return
         async with self._setting:
             if self._level is None or LEVELS.index(level) < LEVELS.index(self._level):
-                await self._request("logging/setLevel", {"level": level})
+                # One that says nothing to it must not keep every request from going on.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LEVEL_WAIT):
+                        await self._request("logging/setLevel", {"level": level})
                 self._level = level
 
     async def subscribe(self, uri: str) -> bool:

@@ -291,16 +291,18 @@ class HttpFront:
         caller = Caller(
             thread, "legacy", session.id, session=session, headers=request.headers, extensions=session.extensions
         )
-        try:
-            result = await self._router.hello(caller)
-            if not self._sessions.add(session):
-                raise _too_many()
-        except BaseException:
-            with contextlib.suppress(Exception):
-                await self._sessions.drop(session)
-            raise
-        answer = Answer(message=Message.result_of(message.id or b"null", result))
-        await self._write(request, answer, legacy=session)
+        async with self._watched(thread, request) as watch:
+            try:
+                result = await self._router.hello(caller)
+                if not self._sessions.add(session):
+                    raise _too_many()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    await self._sessions.drop(session)
+                raise
+            answer = Answer(message=Message.result_of(message.id or b"null", result))
+            await self._write(request, answer, legacy=session)
+            watch.done()
 
     async def _legacy_get(self, thread: str, request: _Request) -> None:
         if not request.accepts()[1]:
