@@ -54,6 +54,26 @@ def test_every_server_of_a_file_has_its_own_fate(run: Run, tmp_path: Path) -> No
     assert found[TINY]["seconds"] > 0
 
 
+def test_another_client_s_file_is_read_as_that_client_writes_it_and_what_it_would_fill_in_is_told(
+    run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "mcp.json").write_text(
+        """{ // of this workspace
+          "servers": {
+            "a": {"command": "no-such-program", "args": ["${input:path}"], "env": {"A": "${env:B}"}, "disabled": true},
+            "b": {"type": "http", "url": "https://example.org/mcp", "headers": {"X": "Bearer ${T}"}, "disabled": true},
+            "c": {"command": "no-such-program", "args": ["$5"], "disabled": true},
+          }, /* trailing */
+        }"""
+    )
+    ran = run("doctor", "mcp.json", "--json")
+    assert ran.code == 0
+    assert [one["state"] for one in ran.document["servers"]] == ["disabled"] * 3
+    for words in ("a: args[0] holds ${input:path}", "a: env.A holds ${env:B}", "b: headers.X holds ${T}"):
+        assert f"{words}, which isn't filled in here (hotplug init --import mcp.json" in ran.err
+    assert "warning: c" not in ran.err
+
+
 def test_the_text_says_cause_transport_and_last_lines(run: Run, tmp_path: Path) -> None:
     (tmp_path / "hotplug.toml").write_text(
         f'[servers.dies]\ncommand = "{sys.executable}"\nargs = ["{SERVERS / "dies.py"}"]\n'

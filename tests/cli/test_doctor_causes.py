@@ -76,6 +76,18 @@ def test_1_a_command_that_is_missing(run: Run, config: Path) -> None:
     assert (server["state"], server["error"]["code"]) == ("unreachable", "config")
 
 
+@pytest.mark.parametrize(
+    ("name", "fix"), [("run.sh", "chmod +x"), ("server.py", 'command = "python"'), ("folder", "the program in it")]
+)
+def test_1_a_command_that_can_t_be_run(run: Run, config: Path, name: str, fix: str) -> None:
+    path = config.parent / name
+    if name == "folder":
+        path.mkdir()
+    else:
+        path.write_text("")
+    judged(one(run, config, f'command = "{path}"'), exit_code=4, cause="missing_command", said="executed", fix=fix)
+
+
 def test_1_npx_that_is_missing_says_what_to_install(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -269,6 +281,15 @@ def test_7_a_credential_that_is_wanted(run: Run, config: Path) -> None:
         assert "hunter2222" not in found[2] + str(found[1])
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_7_a_refusal_with_a_page_for_people_is_one_too(run: Run, config: Path, status: int) -> None:
+    with answering(status, ("content-type", "text/html"), body=b"<html>no</html>") as port:
+        url = f'url = "http://127.0.0.1:{port}/mcp"'
+        judged(one(run, config, url), exit_code=3, cause="auth", said=f"HTTP {status}", fix="give it a credential")
+        found = one(run, config, f'{url}\nheaders = {{ Authorization = "Bearer hunter2222" }}')
+        judged(found, exit_code=3, cause="auth", said=f"HTTP {status}", fix="renew it")
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "said"),
     [
@@ -276,6 +297,8 @@ def test_7_a_credential_that_is_wanted(run: Run, config: Path) -> None:
         (404, "text/html", "HTTP 404"),
         (200, "text/html; charset=utf-8", ""),
         (405, "text/plain", "HTTP 405"),
+        (200, "application/json", "no message of MCP"),
+        (200, "text/event-stream", ""),
     ],
 )
 def test_8_a_url_that_is_wrong(run: Run, config: Path, status: int, kind: str, said: str) -> None:
@@ -283,6 +306,18 @@ def test_8_a_url_that_is_wrong(run: Run, config: Path, status: int, kind: str, s
         found = one(run, config, f'url = "http://127.0.0.1:{port}/wrong"')
         server = judged(found, exit_code=4, cause="wrong_url", said=said, fix="path")
         assert server["error"]["code"] == "connect"
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"), [(429, "wait"), (500, "its own log"), (502, "its own log"), (503, "its own log")]
+)
+@pytest.mark.parametrize("kind", ["application/json", "text/html", "text/plain"])
+def test_8_a_server_that_fails_by_itself_is_not_a_wrong_url(
+    run: Run, config: Path, status: int, fix: str, kind: str
+) -> None:
+    with answering(status, ("content-type", kind), body=b"{}") as port:
+        found = one(run, config, f'url = "http://127.0.0.1:{port}/mcp"')
+        judged(found, exit_code=4, cause="unreachable", said=f"HTTP {status}", fix=fix)
 
 
 def test_8_nothing_that_listens(run: Run, config: Path) -> None:
@@ -356,7 +391,7 @@ def test_a_secret_that_may_not_go_there_or_isn_t_set(run: Run, config: Path, mon
     judged(one(run, config, secret), exit_code=4, cause="secret", said="may not go to server 'it'", fix="[secrets.a]")
     monkeypatch.delenv("NOT_SET", raising=False)
     found = one(run, config, f'{secret}\n[secrets.a]\nenv = "NOT_SET"\nservers = ["it"]')
-    judged(found, exit_code=4, cause="secret", said="NOT_SET is not set", fix="")
+    judged(found, exit_code=4, cause="secret", said="NOT_SET is not set", fix="give it a value")
 
 
 def test_each_server_of_the_gateway_is_looked_at_for_itself(run: Run, config: Path) -> None:

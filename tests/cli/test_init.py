@@ -139,6 +139,9 @@ def test_auto_finds_what_is_here_and_asks(run: Run, tmp_path: Path, claude: Path
     assert "there is nobody to ask: Take these servers over?" in ran.err
     ran = run("init", "--import", "auto", "--yes", "--json")
     assert [one["name"] for one in ran.document["servers"]] == ["memo", "github", "ws"]
+    # Nobody looked at what the folder's own file starts.
+    assert [one["disabled"] for one in ran.document["servers"]] == [False, False, True]
+    assert "look what it starts" in ran.document["servers"][2]["notes"][-1]
     assert f"found {claude}: 3 servers of Claude Code" in ran.err
     assert "mcp.json: 1 server of VS Code" in ran.err
     assert ".mcp.json is not JSON" in ran.err

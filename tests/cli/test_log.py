@@ -92,6 +92,14 @@ def test_a_since_that_is_no_moment_is_refused(run: Run, since: str) -> None:
     assert run("log", f"--since={since}").code == Exit.USAGE
 
 
+def test_an_outcome_that_there_is_not_is_refused_with_the_nearest(run: Run) -> None:
+    ran = run("log", "--outcome", "faild")
+    assert ran.code == Exit.USAGE
+    assert "failed" in ran.err
+    for known in ("ok", "cancelled", "not_found", "-32602", "tool_error", "other", "dropped"):
+        assert run("log", f"--outcome={known}").code == 0
+
+
 def test_arguments_that_were_kept_are_shown(run: Run) -> None:
     add(call(arguments='{"title": "x\\u001b[31m"}', result='{"a": [1]}'))
     (document,) = run("log", "--json").document["calls"]

@@ -88,6 +88,17 @@ def test_closing_closes_what_is_below(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert len(run("thread", "list", "--closed", "9", "--json").document["threads"]) == 2
 
 
+def test_a_broken_configuration_keeps_no_thread_open(run: Run, tmp_path: Path) -> None:
+    root, _ = opened(run, "open")
+    config = tmp_path / "config" / "hotplug.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text("[[[")
+    ran = run("thread", "close", root, "--store", "sqlite:///gateway.db", "--json")
+    assert ran.code == Exit.YES
+    assert ran.document["closed"] == [root]
+    assert "stays in the settings" in ran.err
+
+
 def test_the_list_shows_each_below_its_parent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     root, token = opened(run, "open", "--title", "first")
     child, child_token = root, token

@@ -7,7 +7,7 @@ import pytest
 
 from hotplug.connect.launch import HttpLaunch, ObjectLaunch, StdioLaunch, base_environment, launch_of, package_argv
 from hotplug.connect.secrets import ConfiguredSecrets
-from hotplug.connect.target import PackageTarget, parse_target
+from hotplug.connect.target import CommandTarget, PackageTarget, parse_target
 from hotplug.errors import ConfigError, PermissionDenied
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +77,13 @@ async def test_a_command_gets_its_own_variables_over_the_base(programs: Path) ->
     assert launch.env["PATH"] == "/nowhere"
     assert "abcdef" not in repr(launch)
     assert launch.masker()("abcdef /nowhere") == "[secret] /nowhere"
+
+
+async def test_a_credential_among_the_arguments_is_masked_in_what_the_child_says(programs: Path) -> None:
+    launch = await launch_of(CommandTarget((str(programs / "npx"), "--header", "Authorization: Bearer hunter22")))
+    assert isinstance(launch, StdioLaunch)
+    assert "hunter22" not in repr(launch)
+    assert launch.masker()("401 for hunter22") == "401 for [secret]"
 
 
 async def test_a_header_gets_its_secret_and_no_repr_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,10 +4,11 @@ import base64
 import json
 from urllib.parse import quote, quote_plus
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotplug.connect.masking import MASK, Masker, mask_argv, mask_url, neutral
+from hotplug.connect.masking import MASK, Masker, argv_secrets, mask_argv, mask_url, neutral
 
 
 def test_a_secret_is_masked_as_it_stands_and_encoded() -> None:
@@ -44,6 +45,43 @@ def test_urls_and_arguments_lose_their_credentials() -> None:
     assert mask_argv(["x", "--api-key", "k", "--port", "1", "--password=p"]) == (
         "x", "--api-key", "[secret]", "--port", "1", "--password=[secret]",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argv", "shown"),
+    [
+        (["docker", "run", "-e", "GITHUB_TOKEN=tok-secret", "img"], ["-e", "GITHUB_TOKEN=[secret]"]),
+        (["docker", "run", "--env=API_KEY=tok-secret", "img"], ["--env=API_KEY=[secret]"]),
+        (["env", "API_KEY=tok-secret", "server"], ["API_KEY=[secret]"]),
+        (["mcp-remote", "https://h/mcp", "--header", "Authorization: Bearer tok-secret"], ["Authorization: [secret]"]),
+        (["mcp-remote", "https://h/mcp", "--header", "X-Api-Key:tok-secret"], ["X-Api-Key:[secret]"]),
+        (["curl", "--header=Cookie: tok-secret"], ["--header=Cookie: [secret]"]),
+        (["curl", "-HX-Auth-Token: tok-secret"], ["-HX-Auth-Token: [secret]"]),
+        (["server", "ghp_0123456789abcdefghijkl"], ["[secret]"]),
+        (["server", "--use=ghp_0123456789abcdefghijkl"], ["--use=[secret]"]),
+        (["server", "postgresql://me:tok-secret@h/db"], ["postgresql://h/db"]),
+        (["server", "postgresql://h/db?password=tok-secret"], ["postgresql://h/db?password=[secret]"]),
+        (["server", "http://me:tok-secret@[::1/mcp"], ["http://[::1/mcp"]),
+        (["server", "--password", "tok-secret"], ["--password", "[secret]"]),
+    ],
+)
+def test_a_credential_on_a_command_line_is_masked_where_it_is_shown_and_in_what_the_server_says(
+    argv: list[str], shown: list[str]
+) -> None:
+    masked = mask_argv(argv)
+    assert len(masked) == len(argv)
+    assert set(shown) <= set(masked)
+    assert not {"tok-secret", "ghp_0123456789abcdefghijkl"} & set(" ".join(masked).replace("=", " ").split())
+    said = Masker(guessed=argv_secrets(argv))("refused: tok-secret ghp_0123456789abcdefghijkl")
+    assert MASK in said
+
+
+def test_what_is_no_credential_on_a_command_line_is_shown_and_a_reference_is_none() -> None:
+    plain = ("npx", "-y", "x@1", "--root=/home/me", "C:\\work", "a:b", "-e", "TOKEN_PATH=/t", "https://h/mcp?page=1")
+    assert mask_argv(plain) == plain
+    assert (
+        argv_secrets([*plain, "--token", "${TOKEN}", "--header", "Authorization: Bearer ${TOKEN}", "-e", "A=$B"]) == ()
+    )
 
 
 @given(st.text(min_size=4, max_size=24), st.binary(max_size=8), st.binary(max_size=8))

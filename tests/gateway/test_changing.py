@@ -10,7 +10,8 @@ import pytest
 
 from hotplug.errors import ConfigError, StoreError
 from hotplug.gateway.changing import change_config, keep_secret, write_config
-from hotplug.gateway.writing import add_server
+from hotplug.gateway.config_file import read_config
+from hotplug.gateway.writing import add_server, remove_server
 
 
 def test_changes_at_the_same_time_all_stay(tmp_path: Path) -> None:
@@ -36,6 +37,20 @@ def test_a_change_that_fails_leaves_the_file(tmp_path: Path) -> None:
         change_config(path, refuse)
     assert path.read_text() == '[servers.a]\ncommand = "x"\n'
     assert change_config(path, str) is False
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_as_editors_write_it_is_added_to_and_removed_from(tmp_path: Path, mark: str, end: str) -> None:
+    path = tmp_path / "hotplug.toml"
+    before = f'{mark}# mine{end}[servers.a]{end}command = "x" # of a{end}'.encode()
+    path.write_bytes(before)
+    change_config(path, lambda text: add_server(text, "b", {"command": "y"}, where="f"))
+    assert path.read_bytes().startswith(before)
+    assert set(read_config(path).servers) == {"a", "b"}
+    change_config(path, lambda text: remove_server(text, "b", where="f"))
+    assert path.read_bytes().rstrip() == before.rstrip()
+    assert set(read_config(path).servers) == {"a"}
 
 
 def test_a_link_is_followed_and_stays_one(tmp_path: Path) -> None:

@@ -265,6 +265,8 @@ def test_a_store_that_can_t_be_read_is_never_replaced_by_another() -> None:
         ('command = "x"\nargs = ["--api-key", "VALUE"]', "abc123def"),
         ('target = "x --token=VALUE"', "abc123def"),
         ('target = "npm:x --token=VALUE"', "abc123def"),
+        ('command = "docker"\nargs = ["run", "-e", "API_KEY=VALUE", "img"]', "abc123def"),
+        ('command = "npx"\nargs = ["mcp-remote", "https://h/mcp", "--header", "X-Api-Key:VALUE"]', "abc123def"),
     ],
 )
 def test_a_secret_in_plain_is_taken_with_a_warning_that_doesn_t_repeat_it(entry: str, value: str) -> None:
@@ -283,6 +285,7 @@ def test_a_secret_in_plain_is_taken_with_a_warning_that_doesn_t_repeat_it(entry:
         'command = "x"\nenv = { AUTH_METHOD = "device" }',
         'command = "x"\nenv = { KEYBOARD = "colemak" }',
         'command = "x"\nargs = ["--port", "8080"]',
+        'command = "docker"\nargs = ["run", "-e", "TOKEN_PATH=/t", "--header", "Authorization: Bearer ${TOKEN}"]',
     ],
 )
 def test_what_is_no_secret_is_not_warned_of(entry: str) -> None:

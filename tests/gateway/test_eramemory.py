@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,25 @@ async def test_no_secret_of_an_entry_is_in_what_is_kept() -> None:
         target = CommandTarget(("server", "--token", "abc-secret-1"), {"KEY": "abc-secret-2"})
         await EraMemory("it", target, store).found("modern", hello("2026-07-28"))
         assert "abc-secret" not in str(await store.recall(SCOPE, "it"))
+
+
+async def test_all_who_want_it_at_once_wait_for_what_is_recalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with memory_store() as store:
+        await EraMemory("s", TARGET, store).found("legacy", hello("2025-11-25"))
+        recall = store.recall
+
+        async def slowly(scope: str, name: str) -> dict[str, Any] | None:
+            # As where another process writes just now.
+            await asyncio.sleep(0)
+            return await recall(scope, name)
+
+        monkeypatch.setattr(store, "recall", slowly)
+        memory = EraMemory("s", TARGET, store)
+        seen: list[frozenset[str]] = []
+
+        async def look() -> None:
+            await memory.load()
+            seen.append(memory.speaks)
+
+        await asyncio.gather(look(), look(), look())
+        assert seen == [{"legacy"}] * 3

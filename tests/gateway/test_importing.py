@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hotplug.connect.jsonc import parse_jsonc
 from hotplug.errors import ConfigError
 from hotplug.gateway.config_file import parse_config
 from hotplug.gateway.importing import (
@@ -20,7 +21,6 @@ from hotplug.gateway.importing import (
     known_places,
     merged,
 )
-from hotplug.gateway.jsonc import parse_jsonc
 from hotplug.gateway.writing import Keeping, add_server, new_file, remove_server, settle
 
 HOME = Path("/home/me")
@@ -176,6 +176,7 @@ def test_a_workspace_s_folder_is_unknown_to_a_user_s_own_file() -> None:
         ('{"command": "x", "args": "y"}', "args is a list"),
         ('{"command": "x", "env": ["A=B"]}', "env is a table"),
         ('{"type": "ws", "url": "wss://example.org"}', "web socket"),
+        ('{"type": "SSE", "url": "https://example.org/sse"}', "streamable HTTP"),
     ],
 )
 def test_an_entry_that_is_wrong_costs_itself(broken: str, reason: str) -> None:
@@ -218,6 +219,59 @@ def test_what_isn_t_taken_over_is_told() -> None:
         assert words in said
     assert "autoApprove" not in said
     assert "abc123def" not in said
+
+
+@pytest.mark.parametrize(
+    ("key", "login", "expected", "secret"),
+    [
+        ("oauth", '{"clientId": "cid", "callbackPort": 8080}', {"client_id": "cid", "port": 8080}, None),
+        ("oauth", '{"scopes": "read write"}', {"scopes": ["read", "write"]}, None),
+        ("oauth", "true", True, None),
+        ("auth", '"oauth"', True, None),
+        ("auth", '{"CLIENT_ID": "cid", "scopes": ["a"]}', {"client_id": "cid", "scopes": ["a"]}, None),
+        (
+            "auth",
+            '{"CLIENT_ID": "cid", "CLIENT_SECRET": "hunter2222"}',
+            {"client_id": "cid", "client_secret": "secret:a-client-secret"},
+            FoundSecret("a-client-secret", "oauth.client_secret", "hunter2222"),
+        ),
+        (
+            "auth",
+            '{"CLIENT_ID": "cid", "CLIENT_SECRET": "${env:MY_SECRET}"}',
+            {"client_id": "cid", "client_secret": "secret:my_secret"},
+            FoundSecret("my_secret", "oauth.client_secret", variable="MY_SECRET"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("keeping", ["file", "plain"])
+def test_how_a_client_logs_in_is_taken_over_and_its_secret_never_in_plain(
+    key: str, login: str, expected: object, secret: FoundSecret | None, keeping: Keeping
+) -> None:
+    text = f'{{"mcpServers": {{"a": {{"url": "https://example.org/mcp", "{key}": {login}}}}}}}'
+    a = imported(text, "/home/me/.cursor/mcp.json")["a"]
+    assert entry(a)["oauth"] == expected
+    assert isinstance(a, Imported)
+    assert a.secrets == ((secret,) if secret else ())
+    written = new_file(settle([a], lambda _one, _secret: keeping))
+    assert "hunter2222" not in written
+    config = parse_config(written, path=HOME / "hotplug.toml")
+    assert (config.broken, config.warnings) == ({}, ())
+    assert config.servers["a"].oauth
+
+
+def test_a_token_where_a_login_belongs_is_no_login() -> None:
+    a = imported('{"mcpServers": {"a": {"url": "https://example.org/mcp", "auth": "hunter2222"}}}', "/x/mcp.json")["a"]
+    assert "oauth" not in entry(a)
+    assert isinstance(a, Imported)
+    assert any("its auth isn't taken over" in note for note in a.notes)
+
+
+def test_a_server_that_its_person_turned_off_in_claude_code_stays_off() -> None:
+    text = """{"projects": {"/p": {"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}},
+        "disabledMcpServers": ["a"]}}}"""
+    found = imported(text, "/home/me/.claude.json")
+    assert entry(found["a"])["disabled"] is True
+    assert "disabled" not in entry(found["b"])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"a": 1}', '{"a": }'])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotplug.gateway.message import Message, NotAMessage, Raw, dumps, split
+from hotplug.gateway.message import Message, NotAMessage, Raw, dumps, loads, split
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -54,6 +54,18 @@ def test_the_slow_reader_splits_as_the_fast_one(value: dict[str, object]) -> Non
     fast = split(text.encode())
     assert fast is not None
     assert {key: bytes(raw) for key, raw in slow.items()} == {key: bytes(raw) for key, raw in fast.items()}
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "-" + "9" * 5000, f"[{'1' * 5000}]", f'{{"a": {"1" * 5000}}}'])
+def test_an_integer_of_more_digits_than_python_reads_is_read_wherever_it_stands(value: str) -> None:
+    data = (
+        f'{{"jsonrpc":"2.0","id":{value if value[0] in "-9" else 1},"method":"m","params":{{"_meta":{{"k":{value}}}}}}}'
+    )
+    message = Message.parse(data.encode())
+    loads(message.meta["k"])
+    assert message.settled().encode() == data.encode()
+    assert split(f'{{"\\ud800": {value}}}'.encode()) is not None
+    assert Message.parse(f'{{"jsonrpc":"2.0","id":1,"error":{{"code":{value}}}}}'.encode()).error_code is None
 
 
 def test_half_of_a_surrogate_pair_passes_as_the_escape_that_it_is() -> None:

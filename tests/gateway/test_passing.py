@@ -106,6 +106,18 @@ async def test_an_alias_goes_to_its_tool_with_the_arguments_that_it_fixes() -> N
         assert foreign.calls[-1]["arguments"] == {"action": "find"}
 
 
+@pytest.mark.parametrize("keeps_keys", [True, False])
+async def test_an_operation_says_which_of_the_servers_tools_it_is_so_that_their_denial_closes_it(
+    keeps_keys: bool,
+) -> None:
+    foreign = Foreign(keeps_keys=keeps_keys, aliases={"lamps.find": {"tool": "probe", "fixed": {}}})
+    foreign.rename("lamps.find", "probe")
+    async with passed(foreign.server, "lamps", Lamps) as (speaker, _):
+        assert speaker.problem is None
+        assert speaker.offers["lamps.find"].underlying == {"probe"}
+        assert speaker.offers["lamps.press"].underlying == {"lamps.press"}
+
+
 async def test_what_nobody_has_to_change_comes_back_as_the_server_gave_it() -> None:
     foreign = Foreign()
     async with passed(foreign.server, "lamps", Lamps) as (speaker, _):

@@ -98,7 +98,7 @@ async def test_a_tool_that_changed_makes_it_unavailable_until_it_is_as_it_was(tm
         await kept.conversation.session.list_tools(refresh=True)
         result = await speaker.call("calendar.calendars", {}, {}, thread="t_one")
         assert result["structuredContent"]["code"] == "unavailable"
-        assert "add_entry" in result["structuredContent"]["message"]
+        assert "hotplug doctor says more" in result["structuredContent"]["message"]
         assert "different: add_entry" in (speaker.drift or "")
         assert "add_entry" in (speaker.problem or "")
         assert "calendar.create" in speaker.offers
@@ -139,7 +139,7 @@ async def test_a_bad_projected_instance_leaves_the_other_one_alone(tmp_path: Pat
         assert (await two.refused("calendar.calendars", on="notes"))["code"] == "unavailable"
         assert await two.calendar("home")
         described = await two.done("connection.describe", on="notes")
-        assert "entries_of" in described["notes"]["instances"]["notes"]["problem"]
+        assert "hotplug doctor says more" in described["notes"]["instances"]["notes"]["problem"]
 
 
 async def test_describe_shows_no_tool_that_the_thread_may_not_use(tmp_path: Path) -> None:

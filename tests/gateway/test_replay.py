@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -21,8 +22,8 @@ def _numbers(frames: list[Frame]) -> list[int]:
     return [frame.message.value("number") for frame in frames if frame.message is not None]
 
 
-async def _all(stream: Stream, after: int = -1) -> list[Frame]:
-    async with asyncio.timeout(5):
+async def _all(stream: Stream, after: int = -1, limit: float = 5) -> list[Frame]:
+    async with asyncio.timeout(limit):
         return [frame async for frame in stream.read(after)]
 
 
@@ -74,6 +75,73 @@ async def test_what_is_no_longer_kept_is_refused_and_never_skipped() -> None:
     found = replay.find(f"~{stream.name}~8")
     assert found is not None
     assert _numbers(await _all(*found)) == [8, 9]
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_who_comes_at_the_moment_when_too_much_is_kept_gets_all_or_nothing(awaited: bool) -> None:
+    stream = Replay().open(primed=False, awaited=awaited)
+    reader = stream.read()
+    putting = asyncio.create_task(_put(stream, 10, 1_000_000))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        numbers = _numbers([frame async for frame in reader])
+        await putting
+    assert numbers == (list(range(10)) if awaited else [])
+
+
+async def test_a_slow_reader_of_large_frames_holds_up_what_is_put() -> None:
+    stream = Replay().open(primed=False)
+    reader = stream.read()
+    waiting = asyncio.ensure_future(anext(reader))
+    await asyncio.sleep(0)
+    putting = asyncio.create_task(_put(stream, 50, 1_000_000))
+    frames = [await waiting]
+    async with asyncio.timeout(20):
+        async for frame in reader:
+            frames.append(frame)
+            assert stream.size < 7_000_000
+        await putting
+    assert _numbers(frames) == list(range(50))
+
+
+async def test_nobody_is_waited_for_who_doesnt_come_after_all() -> None:
+    stream = Replay().open(primed=False, awaited=True)
+    putting = asyncio.create_task(_put(stream, 500))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not putting.done()
+    stream.leave()
+    async with asyncio.timeout(5):
+        await putting
+
+
+async def test_the_streams_of_a_session_that_have_ended_are_kept_up_to_a_size() -> None:
+    replay = Replay()
+    streams: list[Stream] = []
+    for _ in range(30):
+        streams.append(replay.open(primed=True))
+        await _put(streams[-1], 2, 1_000_000)
+    kept = [stream for stream in streams if replay.find(f"~{stream.name}~0")]
+    assert kept == streams[-9:]
+
+
+async def test_a_long_stream_costs_no_more_for_each_of_its_frames_than_a_short_one() -> None:
+    stream = Replay().open(primed=False)
+    putting = asyncio.create_task(_put(stream, 20_000, every=1))
+    began = time.process_time()
+    assert len(await _all(stream, limit=60)) == 20_000
+    await putting
+    # A third of a second; it took seven where each frame was looked for among all.
+    assert time.process_time() - began < 4
+
+
+async def _put(stream: Stream, count: int, size: int = 0, every: int = 7) -> None:
+    for number in range(count):
+        await stream.put(_note(number, size))
+        if number % every == 0:
+            await asyncio.sleep(0)
+    stream.end()
 
 
 async def test_a_slow_reader_holds_up_what_is_put_and_loses_nothing() -> None:

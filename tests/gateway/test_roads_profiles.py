@@ -11,17 +11,20 @@ from typing import Any
 
 import pytest
 
-from hotplug.connect import ObjectTarget
+from hotplug.connect import McpSession, ObjectTarget
 from hotplug.gateway.config import SearchConfig, ServerConfig
 from hotplug.serve import build
 from hotplug.store import memory
 
+from ..projection.diary import Diary  # noqa: TID252  # tests are no package
 from ..serve.shop import MyShop  # noqa: TID252  # tests are no package
 from .roads import Hall, Thread, hall, only, until
 from .test_roads import worlds
 from .upstreams import Fake
 
 pytestmark = pytest.mark.anyio
+
+DIARY = Path(__file__).parents[1] / "projection" / "diary.yaml"
 
 HOUR: dict[str, Any] = {"start": "2026-10-26T13:00:00Z", "duration": "PT1H"}
 INSTANCE = "tools.noetic/instance"
@@ -108,6 +111,35 @@ async def test_an_operation_that_is_off_is_off_by_list_call_description_and_sear
         found = await thread.call("hotplug.search", {"query": "delete an event"})
         assert '"calendar.delete"' not in json.dumps(found)
         assert content(await thread.call("calendar.get", {"event": made["event"]}))["title"] == "x"
+
+
+async def test_no_tool_that_is_off_is_named_by_what_is_wrong_with_its_server(tmp_path: Path) -> None:
+    document = tmp_path / "diary.yaml"
+    document.write_text(DIARY.read_text())
+    async with McpSession(Diary().server) as session:
+        frozen = (await session.list_tools()).as_wire()
+    (tmp_path / "diary.tools.json").write_text(json.dumps(frozen))
+    servers = {
+        "other": Fake(["vault"]),
+        "gone": Fake([one for one in frozen if one["name"] != "add_entry"]),
+        "drifted": Fake([*frozen, {"name": "vault", "inputSchema": {"type": "object"}}]),
+    }
+    off = {"deny": ["vault", "add_entry"]}
+    entries = {name: {"profiles": ("calendar",), "projection": str(document)} for name in ("gone", "drifted")}
+    entries["other"] = {"profiles": ("calendar",)}
+    settings = only(*servers, **dict.fromkeys(servers, off))
+    async with hall(tmp_path, servers, settings, entries=entries) as h:
+        thread = await h.thread()
+        for aware in (False, True):
+            answers = [await thread.modern(method, aware=aware) for method in ("server/discover", "tools/list")]
+            for name in (*(f"calendar.{one}" for one in PARTS), *(f"connection.{one}" for one in CONNECTION)):
+                for instance in (None, *servers):
+                    arguments = {"instance": instance} if instance else {}
+                    params = {"name": name, "arguments": arguments}
+                    answers.append(await thread.modern("tools/call", params, aware=aware))
+            for answer in answers:
+                assert b"vault" not in answer.body
+                assert b"add_entry" not in answer.body
 
 
 async def test_events_of_a_kind_that_is_off_are_told_in_no_form_of_asking(tmp_path: Path) -> None:

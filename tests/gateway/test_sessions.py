@@ -80,6 +80,74 @@ async def test_the_progress_of_a_servers_request_belongs_to_that_server() -> Non
     assert session.asked_by(b'"q"') is None
 
 
+async def test_the_tokens_of_two_servers_questions_never_meet_and_none_outlives_its_question() -> None:
+    session = _session()
+    session.down("a", _request(1, progressToken=1))
+    other = session.down("b", _request(2, progressToken=1)).message
+    assert other is not None
+    assert "progressToken" not in other.meta
+    assert session.asked_by(b"1") == "a"
+    session.answered(Message.result_of(other.id or b"", {}))
+    assert session.asked_by(b"1") == "a"
+    session.answered(Message.result_of(b"1", {}))
+    assert session.asked_by(b"1") is None
+
+
+async def test_an_answer_to_a_server_that_is_gone_never_answers_the_one_in_its_place() -> None:
+    links = {"a": FakeLink()}
+    session = _session(links)
+    await session.link("a")
+    old = session.down("a", _request(0)).message
+    assert old is not None
+    links["a"].lost = "it crashed"
+    links["a"] = FakeLink()
+    await session.link("a")
+    new = session.down("a", _request(0)).message
+    assert new is not None
+    assert session.answered(Message.result_of(old.id or b"", {"old": True})) is None
+    back = session.answered(Message.result_of(new.id or b"", {}))
+    assert back is not None
+    assert (back[0], back[1].id) == ("a", b"0")
+    await session.aclose()
+
+
+async def test_what_a_reader_didnt_get_any_more_is_left_to_the_next() -> None:
+    session = _session()
+    for number in range(3):
+        session.tell(_request(number))
+    stream = session.general()
+    first = await anext(stream)
+    await anext(stream)
+    # Its connection broke while the second was written.
+    await stream.aclose()  # type: ignore[attr-defined]
+    ids: list[bytes | None] = []
+    async with asyncio.timeout(5):
+        async for frame in session.general():
+            assert frame.message is not None
+            ids.append(frame.message.id)
+            if len(ids) == 2:
+                break
+    assert (first.message or _request(9).message).id == b"0"  # type: ignore[union-attr]
+    assert ids == [b"1", b"2"]
+    await session.aclose()
+
+
+async def test_what_nobody_reads_is_bounded_by_its_size_too() -> None:
+    session = _session()
+    for number in range(100):
+        session.tell(Frame(Message.notification("notifications/message", {"n": number, "data": "x" * 100_000})))
+    numbers: list[int] = []
+    session.tell(Frame(Message.notification("end")))
+    async with asyncio.timeout(5):
+        async for frame in session.general():
+            if frame.message is None or frame.message.method == "end":
+                break
+            numbers.append(frame.message.value("n"))
+    assert 5 <= len(numbers) <= 11
+    assert numbers == list(range(100 - len(numbers), 100))
+    await session.aclose()
+
+
 async def test_a_link_is_opened_once_for_all_who_need_it_at_once() -> None:
     opened: list[str] = []
     session = _session({"a": FakeLink()}, opened)
@@ -148,9 +216,11 @@ async def test_sessions_end_that_nobody_uses_for_long_but_not_those_with_somethi
     idle, reading = _session(), _session()
     sessions.add(idle)
     sessions.add(reading)
-    reading.active = 1
-    now = 11.0
+    with sessions.using(reading):
+        now = 11.0
+        await sessions.sweep()
+        assert len(sessions) == 1
+    # It was in use until just now.
     await sessions.sweep()
-    assert len(sessions) == 1
     assert sessions.get(reading.id, "t_1") is reading
     await sessions.aclose()

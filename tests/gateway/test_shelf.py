@@ -169,6 +169,28 @@ async def test_in_the_modern_era_notices_come_from_a_stream_that_is_kept_open() 
         assert server.reads == 3
 
 
+async def test_a_stream_that_never_lasts_is_opened_ever_more_rarely() -> None:
+    clock, server = HandClock(), Server()
+    link = SpokenLink(server, era="modern", capabilities={"tools": {"listChanged": True}})
+    told: list[float] = []
+    async with shelf_on(link, clock, told=lambda: told.append(clock.now)) as (shelf, _):
+        await shelf.get()
+        for second in range(200):
+            # Acknowledged, and ended at once.
+            link.streams[-1].put_nowait(None)
+            await clock.advance(0.5 if second else 0)
+        assert len(link.streams) < 10
+        assert len(told) < 10
+        # One that lasts for long counts as the first again.
+        await clock.advance(60)
+        streams = len(link.streams)
+        await clock.advance(60)
+        link.streams[-1].put_nowait(None)
+        await clock.advance(0)
+        await clock.advance(0.5)
+        assert len(link.streams) == streams + 1
+
+
 async def test_a_server_that_refuses_to_be_listened_to_is_read_by_the_second() -> None:
     clock, server = HandClock(), Server()
     link = SpokenLink(server, era="modern", capabilities={"tools": {"listChanged": True}})

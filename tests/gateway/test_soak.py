@@ -227,7 +227,8 @@ class Soak:
         reply = await client.request("tools/list", {})
         ended = time.monotonic()
         if reply.result is None:
-            self.fault(f"a list failed: {reply.answer}")
+            if not shut(thread):
+                self.fault(f"a list failed: {reply.answer}")
             return
         listed = {tool["name"] for tool in reply.result["tools"]}
         self.seen["lists"] += 1
@@ -320,7 +321,7 @@ def _kind(reply: Reply) -> str:
     data = error.get("data")
     if isinstance(data, dict) and "code" in data:
         return str(data["code"])
-    return "refused" if error["message"].startswith("Unknown tool: ") else f"error {error['code']}"
+    return "refused" if error["message"].startswith("Unknown tool: ") else f"{error['code']} {error['message'][:80]!r}"
 
 
 def _carries(reply: Reply, name: str, mark: str) -> bool:

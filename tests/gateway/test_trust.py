@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,49 @@ def test_a_change_asks_again(place: Place) -> None:
     assert "theirs" in place.load().servers
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: path.write_text('[servers.theirs]\ncommand = "./run-server"\n'),
+        lambda path: path.write_text('[access]\nservers = ["theirs", "work"]\n'),
+        lambda path: path.write_text("[[["),
+        lambda path: path.write_bytes(b"\xff"),
+        lambda path: path.write_text("#" * (9 * 1024 * 1024)),
+    ],
+)
+def test_a_change_of_a_trusted_file_lifts_nothing_that_it_narrowed(
+    place: Place, change: Callable[[Path], object]
+) -> None:
+    place.trusted()
+    before = place.load().narrowing
+    change(place.project)
+    config = place.load()
+    assert list(config.servers) == ["work"]
+    assert config.narrowing == before
+    assert narrowed(config).tools == (("theirs", "look"),)
+    assert "but for what it narrowed when it was trusted" in warned(config)
+    place.trust.forget(place.project)
+    assert place.load().narrowing == ()
+
+
+def test_a_limit_that_can_t_be_read_leaves_nothing_after_a_change_either(place: Place) -> None:
+    place.project.write_text("[access]\nservers = [2026-01-01]\n")
+    place.trusted()
+    place.project.write_text("")
+    assert narrowed(place.load()).tools == ()
+
+
+@pytest.mark.parametrize("text", [PROJECT, "[[["])
+def test_a_memory_that_can_t_be_read_lifts_nothing(place: Place, text: str) -> None:
+    place.project.write_text(text)
+    place.trusted()
+    place.trust.path.write_text("{")
+    config = place.load()
+    assert list(config.servers) == ["work"]
+    assert ("work", "read") not in narrowed(config).tools
+    assert ("theirs", "drop") not in narrowed(config).tools
+
+
 def test_a_file_that_was_moved_is_another(place: Place, tmp_path: Path) -> None:
     place.trusted()
     other = tmp_path / "elsewhere" / "hotplug.toml"
@@ -209,9 +253,18 @@ def test_an_access_table_that_can_t_be_read_leaves_nothing(place: Place, table: 
     assert "leaves nothing to anybody" in warned(config)
 
 
-@pytest.mark.parametrize("target", ['"module:object"', '"server.py:object"', '"~/.claude.json#github"'])
-def test_a_server_beyond_what_was_trusted_is_refused(place: Place, target: str) -> None:
-    place.project.write_text(f"[servers.sly]\ntarget = {target}\n")
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'target = "module:object"',
+        'target = "server.py:object"',
+        'target = "~/.claude.json#github"',
+        'command = "x"\nprojection = "with-code.yaml"',
+        'command = "x"\nprojection = "/elsewhere/with-code.yml"',
+    ],
+)
+def test_a_server_beyond_what_was_trusted_is_refused(place: Place, entry: str) -> None:
+    place.project.write_text(f"[servers.sly]\n{entry}\n")
     place.trusted()
     config = place.load()
     assert "sly" not in config.servers

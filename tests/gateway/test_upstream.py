@@ -408,6 +408,30 @@ async def test_a_server_that_crashes_again_and_again_is_left_alone_longer_each_t
         await upstream.link("modern", ONE)
 
 
+async def test_a_child_behind_a_bridge_is_left_alone_too_and_a_try_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    child = Child(tmp_path, "plain", "legacy", idle=None)
+    clock = HandClock()
+    async with Pool(configs(child), clock=clock) as pool:
+        upstream = pool.upstreams["plain"]
+        link = await upstream.link("modern", ONE)
+        for pause in (0.5, 1.0, 2.0):
+            with pytest.raises(LinkLost):
+                await call(link, "crash")
+            await until(lambda: not upstream.state.running)
+            starts = child.starts
+            if pause < 2:
+                await clock.advance(pause)
+        kept = vars(upstream)["_slots"]
+        before = len(kept)
+        for _ in range(5):
+            with pytest.raises(LinkLost, match="ended by itself again and again"):
+                await call(link, "echo")
+        assert child.starts == starts
+        assert len(kept) == before
+        await clock.advance(2.0)
+        assert await call(link, "echo") == "{}"
+
+
 async def test_a_child_that_hangs_is_replaced_and_only_its_calls_fail(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain", call_timeout=0.4)
     async with Pool(configs(child), patience=QUICK) as pool:

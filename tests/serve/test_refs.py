@@ -3,7 +3,7 @@
 import pytest
 
 from hotplug.errors import NotFound
-from hotplug.serve.refs import Seal
+from hotplug.serve.refs import Seal, Seals
 
 KEY = b"k" * 32
 
@@ -24,6 +24,23 @@ def test_refs_are_the_same_after_more_of_them_than_are_remembered() -> None:
     refs = [seal.seal("calendar.event", f"e{number}") for number in range(5000)]
     assert [seal.unseal("calendar.event", ref) for ref in refs] == [f"e{number}" for number in range(5000)]
     assert seal.seal("calendar.event", "e0") == refs[0]
+
+
+def test_seals_are_kept_of_who_called_last_and_made_again_the_same() -> None:
+    made: list[str] = []
+
+    def make(principal: str) -> Seal:
+        made.append(principal)
+        return Seal(KEY, "server", principal)
+
+    seals = Seals(make)
+    ref = seals.of("first").seal("calendar.event", "e1")
+    for number in range(5000):
+        seals.of(f"t{number}")
+        assert seals.of("busy").unseal("calendar.event", Seal(KEY, "server", "busy").seal("calendar.event", "e"))
+    assert made.count("busy") == 1
+    assert len(seals) < 1000
+    assert seals.of("first").unseal("calendar.event", ref) == "e1"
 
 
 def test_a_ref_is_the_keyed_hash_that_it_always_was() -> None:

@@ -12,7 +12,7 @@ from hotplug.cli.command import command, group
 from hotplug.cli.config_option import ConfigOption, configuration
 from hotplug.cli.failure import Exit
 from hotplug.cli.output import Output
-from hotplug.cli.targets import AfterDashes, Given, Launching, given, given_entry
+from hotplug.cli.targets import AfterDashes, Given, Launching, given, given_entry, tell_unfilled
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -113,9 +113,12 @@ def _of_file(out: Output, word: str) -> list[Given | Broken]:
     found: list[Given | Broken] = []
     for name in file.names:
         try:
-            found.append(given_entry(file, file.server(name)))
+            one = given_entry(file, file.server(name))
         except ConfigError as error:
             found.append(Broken(name, str(file.path), error))
+        else:
+            tell_unfilled(out, one)
+            found.append(one)
     return found
 
 

@@ -103,6 +103,8 @@ def _fix(code: str, error: HotplugError, server: Given | None) -> str:
     match code:
         case "exits":
             return f"run it yourself to see why: {launch}" if launch is not None else "run it yourself to see why"
+        case "secret" if isinstance(error, ConfigError):
+            return "give it a value there, or name another place in its table"
         case "hangs" if getattr(error, "transport", None) == "http":
             return "is it an MCP server at this URL? one that is slow to start gets more with start_timeout"
         case "hangs":

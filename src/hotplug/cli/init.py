@@ -71,8 +71,10 @@ def init(
 ) -> int:
     """Write the gateway's hotplug.toml: from scratch, or with the servers that other clients have.
 
-    The files of those clients are only read. A variable that an entry names (${TOKEN}, ${input:token}) becomes a secret
-    with a place of its own; a value that looks like a secret is moved to one, if you want that.
+    The files of those clients are only read. What `auto` finds in the folder's own files (.mcp.json, .cursor, .vscode)
+    is set up disabled with --yes: a repository may have brought it. A variable that an entry names (${TOKEN},
+    ${input:token}) becomes a secret with a place of its own; a value that looks like a secret is moved to one, if you
+    want that.
 
     Exit codes: 0 written, 1 not wanted in the end, 2 there is such a file already, or one can't be used.
     """
@@ -115,7 +117,7 @@ def init(
 
 
 def _found(out: Output, asking: Asking, words: Sequence[str]) -> tuple[list[Imported], list[LeftOut]]:
-    from hotplug.gateway.importing import Imported, Place, client_of
+    from hotplug.gateway.importing import Imported, Place, client_of, unlooked
 
     places: list[Place] = []
     for word in words:
@@ -131,7 +133,8 @@ def _found(out: Output, asking: Asking, words: Sequence[str]) -> tuple[list[Impo
     for place in places:
         for one in _read(place):
             if isinstance(one, Imported):
-                found.append(one)
+                # A repository that was fetched must not have its commands run because somebody asked nothing.
+                found.append(unlooked(one) if place.local and asking.yes else one)
             else:
                 left_out.append(one)
     return found, left_out

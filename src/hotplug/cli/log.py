@@ -15,7 +15,7 @@ from hotplug.cli.command import command, group
 from hotplug.cli.config_option import ConfigOption
 from hotplug.cli.gateway_store import StoreUrl, open_existing, open_or_make
 from hotplug.cli.output import Output
-from hotplug.cli.printing import block
+from hotplug.cli.printing import block, did_you_mean
 from hotplug.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def log(
 
     from hotplug.store.calls import CallQuery
 
+    if outcome is not None:
+        _check_outcome(outcome)
     query = CallQuery(
         thread=thread, server=server, outcome=outcome, since=None if since is None else _moment(since), limit=limit
     )
@@ -83,6 +85,16 @@ def log(
     calls = () if found is None else anyio.run(_read, found, query)
     rows = [_document(one) for one in calls]
     out.answer("hotplug.log/1", {"calls": rows}, lambda: _text(calls) or "no call is on record", rows=(_ROW, rows))
+
+
+def _check_outcome(word: str) -> None:
+    from hotplug.gateway.records import OUTCOMES
+
+    known = ("failed", "other", *sorted(OUTCOMES))
+    if word not in known and not re.fullmatch(r"-?\d{1,10}", word):
+        raise ConfigError(
+            f"--outcome {word!r} is no outcome", hint=did_you_mean(word, known) or f"there are {', '.join(known)}"
+        )
 
 
 def _moment(text: str) -> float:

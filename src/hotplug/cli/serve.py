@@ -143,7 +143,7 @@ async def _stdio(config: GatewayConfig, thread: str | None, reload: Reload) -> i
 def _at(config: GatewayConfig, where: str) -> GatewayConfig:
     from dataclasses import replace
 
-    host, colon, port = where.rpartition(":")
+    host, _, port = where.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise ConfigError(f"--http {where!r} names no port", hint="a port, or HOST:PORT; 0 is any free port")
-    return replace(config, port=int(port), host=host.strip("[]") if colon else config.host)
+    return replace(config, port=int(port), host=host.strip("[]") or config.host)

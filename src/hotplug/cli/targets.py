@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
     from hotplug.gateway.config import GatewayConfig, ServerConfig
 
 __all__ = ["AfterDashes", "Given", "Launching", "given", "given_config", "given_entry", "one_of"]
+__all__ += ["tell_unfilled"]
 
 _WORD: Final = "--command-word"
+_REFERENCE: Final = re.compile(r"\$\{[^{}]*\}")
 
 
 class Launching(typer.core.TyperCommand):
@@ -74,6 +77,22 @@ class Given:
         return name if self.file is not None and isinstance(name, str) else str(self.target)
 
     @property
+    def unfilled(self) -> Mapping[str, str]:
+        """Where its entry in another client's file holds what that client fills in: `headers.X` → `${TOKEN}`."""
+        from hotplug.connect import CommandTarget, EntryTarget
+
+        launch = self.target.launch if isinstance(self.target, EntryTarget) else None
+        if launch is None or self.name is not None:
+            return {}
+        if isinstance(launch, CommandTarget):
+            texts = {f"env.{name}": value for name, value in launch.env.items()}
+            texts |= {f"args[{at - 1}]" if at else "command": word for at, word in enumerate(launch.argv)}
+        else:
+            texts = {"url": launch.url, **{f"headers.{name}": value for name, value in launch.headers.items()}}
+        found = {place: _REFERENCE.search(text) for place, text in texts.items() if isinstance(text, str)}
+        return {place: one[0] for place, one in found.items() if one is not None}
+
+    @property
     def variables(self) -> frozenset[str] | None:
         """The names of the variables that its launch sets; None for what takes none."""
         env = getattr(getattr(self.target, "launch", self.target), "env", None)
@@ -82,6 +101,15 @@ class Given:
     def document(self) -> dict[str, Any]:
         """The target for JSON documents, with the file that was used; no credential is in it."""
         return self.target.describe()
+
+
+def tell_unfilled(out: Output, found: Given) -> None:
+    """Say what of a server's entry isn't filled in here."""
+    for place, reference in found.unfilled.items():
+        out.note(
+            f"warning: {found.label}: {place} holds {reference}, which isn't filled in here "
+            f"(hotplug init --import {found.file} takes such servers over)"
+        )
 
 
 def given(out: Output, word: object) -> Given:
@@ -95,6 +123,7 @@ def given(out: Output, word: object) -> Given:
     target = parse_target(word)
     found = _named(target) if isinstance(target, NamedTarget) else Given(target)
     out.used(f"target: {found.target}" + (f" from {found.file}" if found.file else ""))
+    tell_unfilled(out, found)
     return found
 
 

@@ -114,7 +114,11 @@ def close(out: Output, thread: Id, store: StoreUrl = None, config: ConfigOption 
     if not closed:
         report("not_found", f"no thread {thread} is open", hint="`hotplug thread list` shows those", form=out.format)
         return Exit.NO
-    _forget_picks(config, closed)
+    try:
+        _forget_picks(config, closed)
+    except ConfigError as error:
+        # They are closed all the same.
+        out.note(f"warning: what was picked for closed threads stays in the settings: {error}")
     below = f", and {len(closed) - 1} below it" if len(closed) > 1 else ""
     out.answer("hotplug.thread-close/1", {"closed": list(closed)}, lambda: f"thread {thread} is closed{below}")
     return Exit.YES

@@ -34,8 +34,8 @@ def trust(
     """Trust a project's hotplug.toml as it stands now, and say what that lets it do.
 
     Such a file counts for a gateway that is started in its folder or below it. It adds servers, whose commands are run,
-    and narrows what threads get; it replaces no server of yours. When it changes it counts for nothing until it is
-    trusted again.
+    and narrows what threads get; it replaces no server of yours. When it changes it adds nothing until it is trusted
+    again, and what it narrowed goes on to hold.
 
     Exit codes: 0 done, 1 --forget of a file that wasn't trusted, 2 the file can't be used.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from hotplug.errors import ConnectError, HotplugError
+from hotplug.errors import AuthError, ConnectError, HotplugError
 
 if TYPE_CHECKING:
     from hotplug.connect.http import Exchange
@@ -22,6 +22,8 @@ _HINTS: Final = (
     ("ENOTFOUND", "the registry's name can't be resolved: check the network"),
     ("EACCES", "it may not read or write something: check permissions"),
 )
+_PATH: Final = "is the path right? it is often /mcp"
+_OLD: Final = "it may speak only the HTTP+SSE transport of 2024-11-05, or the path is wrong"
 
 
 def unpacked(error: BaseException) -> BaseException:
@@ -69,15 +71,29 @@ def explain(
     elif exchange is not None and exchange.failure is None and exchange.status is not None:
         if exchange.status >= 400 and not isinstance(error, HotplugError):
             words = f"HTTP {exchange.status}" + ("" if words == "Server returned an error response" else f", {words}")
-        if cause is None and (exchange.status in (404, 405) or exchange.content_type.startswith("text/html")):
-            cause = "wrong_url"
-        if exchange.status == 405:
-            hint = hint or "it may speak only the HTTP+SSE transport of 2024-11-05, or the path is wrong"
-        elif exchange.status == 404 or exchange.content_type.startswith("text/html"):
-            hint = hint or "is the path right? it is often /mcp"
+        if not isinstance(error, AuthError):
+            said, advised, kind = _answered(words, exchange.status, exchange.content_type)
+            words, hint, cause = said, hint or advised, cause or kind
     elif exchange is not None and isinstance(error, TimeoutError):
         cause = "hangs"
     return words, hint, cause
+
+
+def _answered(words: str, status: int, media: str) -> tuple[str, str | None, str | None]:
+    """What an answer of HTTP that can't be used means: words, what to do, which cause."""
+    if status == 405:
+        return words, _OLD, "wrong_url"
+    if status == 404 or (status < 400 and media.startswith("text/html")):
+        return words, _PATH, "wrong_url"
+    if status == 429:
+        return words, "it has had too many requests: wait, then try again", "unreachable"
+    if status >= 500:
+        return words, "the server, or a proxy before it, fails by itself: its own log says why", "unreachable"
+    if status < 400 and words.startswith("Failed to parse JSON response"):
+        return "it answers with JSON that is no message of MCP", _PATH, "wrong_url"
+    if status < 400 and words.startswith("SSE stream ended"):
+        return words, _OLD, "wrong_url"
+    return words, None, None
 
 
 def advice(log: UpstreamLog) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from hotplug.connect.masking import Masker, mask_url
+from hotplug.connect.masking import Masker, argv_secrets, mask_url
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets, resolve
 from hotplug.connect.serversfile import ServersFile, find_server
 from hotplug.connect.target import (
@@ -68,15 +68,15 @@ class StdioLaunch:
         secrets: The secret values in `env`, to be masked wherever the child's text goes.
     """
 
-    argv: tuple[str, ...]
+    argv: tuple[str, ...] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
     cwd: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
     own_env: tuple[str, ...] = ()
 
     def masker(self) -> Masker:
-        """Masks the secrets, and the values of credential-like variables that the entry gives in plain."""
-        return Masker.of({name: self.env[name] for name in self.own_env}, self.secrets)
+        """Masks the secrets, and the credentials that the entry gives in plain: in variables and in arguments."""
+        return Masker.of({name: self.env[name] for name in self.own_env}, self.secrets, argv_secrets(self.argv))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,13 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
         absolute = path if path.is_absolute() or cwd is None else Path(cwd) / path
         if not absolute.exists():
             raise MissingProgram(f"there is no program {program}")
-        if absolute.is_dir() or not os.access(absolute, os.X_OK):
-            raise MissingProgram(f"{program} can't be executed", hint="a Python file alone is a target: server.py")
+        if absolute.is_dir():
+            raise MissingProgram(f"{program} can't be executed: it is a folder", hint="name the program in it")
+        if not os.access(absolute, os.X_OK):
+            python = f'a Python file is started by python: command = "python", args = ["{program}"]'
+            raise MissingProgram(
+                f"{program} can't be executed", hint=python if program.endswith(".py") else f"chmod +x {program}"
+            )
         return str(absolute)
     found = shutil.which(program, path=env.get("PATH"))
     if found is None:

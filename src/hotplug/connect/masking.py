@@ -11,9 +11,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
-from urllib.parse import parse_qsl, quote, quote_plus, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
 
-__all__ = ["MASK", "Masker", "credential_like", "mask_argv", "mask_url", "neutral"]
+__all__ = ["MASK", "Masker", "argv_secrets", "credential_like", "credential_named", "mask_argv", "mask_url", "neutral"]
+__all__ += ["token_like"]
 
 MASK: Final = "[secret]"
 """What stands in place of a secret value."""
@@ -26,6 +27,23 @@ _CREDENTIAL: Final = re.compile(
 _CONTROL: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Unicode characters that reorder or hide text on a terminal.
 _INVISIBLE: Final = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_HARMLESS: Final = re.compile(
+    r"(?:_|-)(?:path|file|dir|folder|url|uri|host|port|method|mode|type|name|scheme|provider|ttl|expiry|timeout|"
+    r"length|count|limit|header|ids?|enabled|required)$",
+    re.IGNORECASE,
+)
+_USER: Final = re.compile(r"//[^/?#]*@")
+# `-e NAME=VALUE`, `--env=NAME=VALUE`, `--header=Name: VALUE`, or one of these by itself.
+_SETTING: Final = re.compile(r"(?:-e|-H|--[\w-]+=)?(?P<name>[A-Za-z_][\w.-]*)(?:=|:[ \t]*)(?P<value>.*)", re.DOTALL)
+_REFERENCE: Final = re.compile(r"\$\{[^}]*\}|\$\w+|%\w+%|secret:\S+|<[^<>]*>")
+_TOKEN: Final = re.compile(
+    r"(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{16,}"
+    r"|gh[opusr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeoprs]-[\w-]{10,}"
+    r"|A(?:KIA|SIA)[A-Z0-9]{16}|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}|npm_[A-Za-z0-9]{30,}|hp[ot]_[\w-]{40,}"
+    r"|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----.*",
+    re.DOTALL,
+)
 _MIN_GUESSED: Final = 4
 _MIN_LINE: Final = 8
 _LEARNED: Final = 16
@@ -34,6 +52,11 @@ _LEARNED: Final = 16
 def credential_like(name: str) -> bool:
     """Whether a variable, header, option or query parameter of this name usually holds a credential."""
     return _CREDENTIAL.search(name) is not None
+
+
+def credential_named(name: str) -> bool:
+    """Whether what is called so usually is a credential itself, and no path to one, kind of one or the like."""
+    return credential_like(name) and _HARMLESS.search(name) is None
 
 
 def neutral(text: str, *, limit: int = 2000) -> str:
@@ -72,9 +95,10 @@ class Masker:
         return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     @classmethod
-    def of(cls, named: Mapping[str, str], secrets: Iterable[str] = ()) -> Masker:
-        """A masker for `secrets` and for the values of the credential-like names in `named`."""
-        return cls(secrets, [part for name, value in named.items() if credential_like(name) for part in _parts(value)])
+    def of(cls, named: Mapping[str, str], secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> Masker:
+        """A masker for `secrets`, `guessed` ones, and the values of the credential-like names in `named`."""
+        values = [part for name, value in named.items() if credential_like(name) for part in _parts(value)]
+        return cls(secrets, [*values, *guessed])
 
     def __call__(self, text: str) -> str:
         """The text with each secret value as `[secret]`."""
@@ -121,29 +145,76 @@ def mask_url(url: str) -> str:
     try:
         parts = urlsplit(url)
     except ValueError:
-        return url
+        head, mark, query = url.partition("?")
+        return f"{_USER.sub('//', head)}{mark}{_mask_query(query)}"
     host = parts.netloc.rpartition("@")[2]
-    query = parts.query
-    if any(credential_like(name) for name, _ in parse_qsl(query)):
-        pairs = [(name, MASK if credential_like(name) else value) for name, value in parse_qsl(query)]
-        query = urlencode(pairs, safe="[]")
-    return urlunsplit((parts.scheme, host, parts.path, query, parts.fragment))
+    return urlunsplit((parts.scheme, host, parts.path, _mask_query(parts.query), parts.fragment))
+
+
+def _mask_query(query: str) -> str:
+    pairs = parse_qsl(query)
+    if not any(credential_like(name) for name, _ in pairs):
+        return query
+    return urlencode([(name, MASK if credential_like(name) else value) for name, value in pairs], safe="[]")
 
 
 def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
-    """The arguments with the values of credential-like options (`--token x`, `--api-key=x`) and URLs masked."""
-    masked: list[str] = []
+    """The arguments without the credentials in them.
+
+    Masked are values of credential-like options (`--token x`, `--api-key=x`), variables (`-e API_KEY=x`) and headers
+    (`--header "Authorization: x"`), credentials in URLs, and what has the form of a token.
+    """
+    return tuple(
+        f"{head}{MASK}" if value else mask_url(head) if "://" in head else head for head, value in _parted(argv)
+    )
+
+
+def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
+    """The credentials that `mask_argv` masks, but for references to a variable (`$TOKEN`, `${TOKEN}`)."""
+    found: list[str] = []
+    for head, value in _parted(argv):
+        if value and not _REFERENCE.fullmatch(_bare(value)):
+            found += _parts(value)
+        elif "://" in head:
+            found += _url_secrets(head)
+    return tuple(found)
+
+
+def token_like(text: str) -> bool:
+    """Whether a text has the form of a token or key that some service gives out."""
+    return _TOKEN.fullmatch(text) is not None
+
+
+def _parted(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each argument as what may be shown of it, and the credential that follows, empty where there is none."""
     value_follows = False
     for argument in argv:
         if value_follows and not argument.startswith("-"):
-            masked.append(MASK)
             value_follows = False
+            yield "", argument
             continue
-        name, equals, _ = argument.partition("=")
-        secret = argument.startswith("-") and credential_like(name)
-        value_follows = secret and not equals
-        if secret and equals:
-            masked.append(f"{name}={MASK}")
+        name, equals, value = argument.partition("=")
+        option = argument.startswith("-") and credential_like(name)
+        value_follows = option and not equals
+        named = _SETTING.fullmatch(argument)
+        if option and equals:
+            yield f"{name}=", value
+        elif named is not None and credential_named(named["name"]):
+            yield argument[: named.start("value")], named["value"]
+        elif token_like(value if argument.startswith("-") else argument):
+            yield (f"{name}=", value) if argument.startswith("-") else ("", argument)
         else:
-            masked.append(mask_url(argument) if "://" in argument else argument)
-    return tuple(masked)
+            yield argument, ""
+
+
+def _url_secrets(url: str) -> list[str]:
+    user = found[0][2:-1] if (found := _USER.search(url)) else ""
+    query = url.partition("?")[2].partition("#")[0]
+    values = [value for name, value in parse_qsl(query) if credential_like(name)]
+    return [one for one in (user, unquote(user.partition(":")[2]), *values) if one]
+
+
+def _bare(value: str) -> str:
+    """A value without the scheme before it."""
+    scheme, blank, rest = value.partition(" ")
+    return rest if blank and scheme.isalpha() else value

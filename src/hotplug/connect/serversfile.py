@@ -7,13 +7,13 @@ the file and the key.
 from __future__ import annotations
 
 import difflib
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from hotplug.connect.jsonc import parse_jsonc
 from hotplug.connect.secrets import ConfiguredSecrets
 from hotplug.connect.target import EntryTarget, NamedTarget, entry_target
 from hotplug.errors import ConfigError
@@ -76,7 +76,8 @@ class ServersFile:
 def read_servers(path: Path | str) -> ServersFile:
     """The servers of `hotplug.toml` (or any `.toml` with `[servers.NAME]`) or of an `mcpServers` JSON file.
 
-    JSON files of other clients are taken with `mcpServers`, `servers` (VS Code) or the entries at the top.
+    JSON files of other clients are taken with `mcpServers`, `servers` (VS Code) or the entries at the top; comments in
+    them don't count.
 
     Raises:
         ConfigError: It can't be read, isn't TOML or JSON (with line and column), or holds no table of servers.
@@ -120,12 +121,7 @@ def _toml(text: str, path: Path) -> Mapping[str, Any]:
 
 
 def _json(text: str, path: Path) -> Mapping[str, Any]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise ConfigError(f"{path} is nested too deeply") from None
+    document = parse_jsonc(text, where=str(path))
     if not isinstance(document, dict):
         raise ConfigError(f"{path} holds {type(document).__name__}, not an object with mcpServers")
     return cast("dict[str, Any]", document)

@@ -18,7 +18,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from hotplug.access import Access, Profile, Refused
+from hotplug.connect import Target
 from hotplug.errors import HotplugError
+from hotplug.gateway.binding import bound
 from hotplug.gateway.book import Book
 from hotplug.gateway.catalog import Item
 from hotplug.gateway.config import GatewayConfig, ServerConfig
@@ -78,6 +80,8 @@ class Gateway:
         self._given_store = store
         self._stack = AsyncExitStack()
         self._fronts: list[HttpFront | StdioFront] = []
+        self._announcing: set[str] = set()
+        self._named: tuple[object, ...] | None = _naming(config)
 
     async def __aenter__(self) -> Self:
         try:
@@ -127,6 +131,9 @@ class Gateway:
 
     def _announced(self, server: str) -> None:
         """Announce what changes at a server, to those who are given something of it."""
+        if server in self._announcing:
+            return
+        self._announcing.add(server)
         self.pool.upstreams[server].on_change(lambda: self.view.announce(server=server))
 
     async def check(self, thread: str) -> None:
@@ -157,37 +164,41 @@ class Gateway:
     async def reconfigure(self, config: GatewayConfig) -> None:
         """Go on by another configuration. What it leaves as it was isn't touched; what is gone ends at once.
 
-        The store, the settings' file, the records and where HTTP is served stay until the next start.
+        The store, the settings' file, the records and where HTTP is served stay until the next start. Where something
+        fails on the way, the same once more does what is left.
         """
-        before, self.config = self.config, config
+        before = self.config
         self._secrets.current = config.secrets
         if config.narrowing != before.narrowing:
             self._narrowing = _narrowing(config)
         self._openers.clear()
         self._openers.update(config.threads.openers)
-        old, new = _offered(before), _offered(config)
+        # By what holds now, not by what was to hold: the last change may have failed on the way.
+        old, new = self.grants.host.servers, _offered(config)
         for name in old:
             if name not in new:
                 self.grants.offers(name, None)
-        piped = frozenset(self.pool.upstreams)
         await self.pool.update(_piped(config))
         await self.servers.update(config.servers)
         for name in new:
-            if name not in old or config.servers[name].target != before.servers[name].target:
+            if name not in old or name not in before.servers or _target(config, name) != _target(before, name):
                 self.grants.offers(name, ())
-        if _naming(config) != _naming(before):
+        if _naming(config) != self._named:
+            self._named = None
             await self.book.renew(_names(self.store, config), config)
             await self.book.learn_ours(OURS)
+            self._named = _naming(config)
         self.view.renew(config.search)
+        self._announcing &= self.pool.upstreams.keys()
         for name in self.pool.upstreams:
-            if name not in piped:
-                self._announced(name)
+            self._announced(name)
         if (config.names, config.client_prefix, config.search) != (before.names, before.client_prefix, before.search):
             self.view.announce()
         # Of servers that came or went, those are told whose access it is.
         for name in new:
-            if name in old and config.servers[name] != before.servers[name]:
+            if name in old and config.servers[name] != before.servers.get(name):
                 self.view.announce(server=name)
+        self.config = config
         _logger.info("the configuration was read again: %s", ", ".join(new) or "no server")
 
     # Sessions
@@ -210,11 +221,14 @@ class Gateway:
     async def _watch(self) -> None:
         """Announce what the owner changes, and end what closed threads have open; each call asks anew anyway."""
         seen = _Seen()
+        due: GatewayConfig | None = None
         while True:
             try:
-                config = self._reload() if self._reload is not None else None
-                if config is not None:
-                    await self.reconfigure(config)
+                due = (self._reload() if self._reload is not None else None) or due
+                if due is not None:
+                    # Once more at the next look, where it fails: half of it may take something away that is still used.
+                    await self.reconfigure(due)
+                    due = None
                 await self._look(seen)
             except Exception:
                 _logger.exception("looking for changes failed")
@@ -249,6 +263,7 @@ class Gateway:
         for session in self.sessions.of(thread):
             await self.sessions.end(session)
         await self.servers.release_thread(thread)
+        self.view.forget(thread)
         self.router.served.discard(thread)
 
     async def _follow_closings(self) -> None:
@@ -286,8 +301,13 @@ class Gateway:
 
         Args:
             ready: Told the base URL once connections are taken.
+
+        Raises:
+            ConfigError: The address can't be had.
         """
         import uvicorn
+
+        sockets = await asyncio.to_thread(bound, self.config.host, self.config.port)
 
         config = uvicorn.Config(
             self.http(),
@@ -308,7 +328,7 @@ class Gateway:
                 yield
 
         server = Server(config)
-        serving = asyncio.create_task(server.serve())
+        serving = asyncio.create_task(server.serve(sockets))
         try:
             while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn raises no event
                 await asyncio.sleep(0.005)
@@ -328,7 +348,7 @@ class Gateway:
 
     async def serve_lines(self, thread: str, open_thread: Callable[[], bool], lines: Lines) -> None:
         """Serve one client on lines, until it closes them."""
-        front = StdioFront(self.router, thread, self.new_session, open_thread, lines)
+        front = StdioFront(self.router, thread, self.new_session, open_thread, lines, self._released)
         self._fronts.append(front)
         try:
             await front.serve()
@@ -352,6 +372,10 @@ def _offered(config: GatewayConfig) -> tuple[str, ...]:
 def _piped(config: GatewayConfig) -> dict[str, ServerConfig]:
     """Those that are reached over links."""
     return {name: one for name, one in config.servers.items() if not is_native(one)}
+
+
+def _target(config: GatewayConfig, name: str) -> Target:
+    return config.servers[name].target
 
 
 def _narrowing(config: GatewayConfig) -> tuple[tuple[Profile, str], ...]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, Literal, cast
 
 from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
+from hotplug.gateway.authorizing import Ask, Authorizing, can_be_asked, question_for
+from hotplug.gateway.bridge.headers import mirrored
+from hotplug.gateway.eras import CAPABILITIES_META
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer
 from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, loads
@@ -18,7 +21,10 @@ from hotplug.gateway.view import Caller, Known, View
 from hotplug.serve import AUTHORIZED_META, INSTANCE_META, KEY_META, result_of
 from hotplug.serve import Answer as Failure
 
-__all__ = ["Calls"]
+__all__ = ["DECLINED", "Calls"]
+
+DECLINED: Final = "nobody said yes to this call"
+_NOBODY: Final = "this client can't ask a person whether to do it (it declares no elicitation)"
 
 
 class Calls:
@@ -30,15 +36,17 @@ class Calls:
 
     def __init__(self, view: View, seal: StateSeal) -> None:
         self.view = view
+        self.authorizing = Authorizing(seal)
         self._seal = seal
 
     async def route(
-        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False
-    ) -> Route | Answer:
-        """A tool: a server's own, a profile's operation, or one of ours.
+        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False, authorized: bool = False
+    ) -> Route | Answer | Ask:
+        """A tool: a server's own, a profile's operation, or one of ours; or whom to ask first.
 
         Args:
             searched: It is called through `hotplug.call`.
+            authorized: A person said yes to this call.
         """
         exposed = message.text("name")
         if exposed is None:
@@ -52,13 +60,13 @@ class Calls:
             raise unknown_tool(exposed)
         server, own = meant
         if server:
-            return await self._raw_call(caller, message, exposed, server, own, noting)
+            return await self._raw_call(caller, message, exposed, server, own, noting, searched=searched)
         if own in OURS:
             return await self._our_call(caller, message, exposed, own, noting, searched=searched)
-        return await self._part_call(caller, message, exposed, own, noting)
+        return await self._part_call(caller, message, exposed, own, noting, authorized=authorized)
 
     async def _raw_call(
-        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting
+        self, caller: Caller, message: Message, exposed: str, server: str, own: str, noting: Noting, *, searched: bool
     ) -> Route:
         if not self._gives(caller, server, own):
             # Before anything can go wrong with the server: that would tell that there is such a tool.
@@ -71,12 +79,12 @@ class Calls:
             raise unknown_tool(exposed)
         noting.member = own
         noting.input_schema = known.catalog.tools.by_name[own].raw.get("inputSchema")
-        self._check_param_headers(caller, known, own, message)
+        headers = self._param_headers(caller, known, own, message, searched=searched)
         moved = message if own == exposed else message.with_param("name", own)
         if KEY_META in moved.meta:
             # One principal to its servers: the keys of two threads must not meet there.
             moved = moved.with_meta({KEY_META: self._derived(caller, moved.meta[KEY_META])})
-        return Route(known, link_of(known), moved, f"tools/call {own}")
+        return Route(known, link_of(known), moved, f"tools/call {own}", headers=headers)
 
     def _gives(self, caller: Caller, server: str, tool: str) -> bool:
         return self.view.grants.gives(caller.thread, server, tool)
@@ -85,8 +93,8 @@ class Calls:
         return self._seal.derived(caller.thread, bytes(key))
 
     async def _part_call(
-        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting
-    ) -> Route | Answer:
+        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting, *, authorized: bool
+    ) -> Route | Answer | Ask:
         instances = self.view.upstreams.instances
         meta = {key: loads(value) for key, value in message.meta.items()}
         arguments = message.params.get("arguments", Raw(b"{}"))
@@ -99,9 +107,16 @@ class Calls:
                 noting.member = chosen.offer.member if chosen is not None else part
                 if chosen is not None:
                     noting.server = chosen.speaker.server
+                    if chosen.offer.guarded and not authorized:
+                        asked = self._authorized(caller, message, chosen)
+                        if asked is not True:
+                            return asked
+                        authorized = True
                     if chosen.offer.route is not None and not part.startswith("connection."):
-                        return await self._passed(caller, message, chosen, meta)
-                result = await instances.call(part, arguments, meta, thread=caller.thread, allowed=allowed)
+                        return await self._passed(caller, message, chosen, meta, authorized=authorized)
+                result = await instances.call(
+                    part, arguments, meta, thread=caller.thread, allowed=allowed, authorized=authorized
+                )
             except NotGiven:
                 if last:
                     raise unknown_tool(exposed) from None
@@ -110,6 +125,32 @@ class Calls:
             else:
                 return self._told(caller, message, result)
         raise unknown_tool(exposed)
+
+    def _authorized(self, caller: Caller, message: Message, chosen: Chosen) -> Answer | Ask | Literal[True]:
+        """Whether a person said yes to a guarded call, or what asks for it."""
+        ask = question_for(chosen)
+        if caller.session is not None:
+            capabilities = caller.session.initialize.get("capabilities")
+            able = can_be_asked(loads(capabilities) if capabilities is not None else None)
+            return ask if able else self._failed(caller, message, ask.refused(_NOBODY))
+        if self.authorizing.goes_on(message, chosen, thread=caller.thread):
+            return True
+        said = self.authorizing.answered(message, chosen, thread=caller.thread)
+        if said is not None:
+            return said or self._failed(caller, message, ask.refused(DECLINED))
+        capabilities = message.meta.get(CAPABILITIES_META)
+        if not can_be_asked(loads(capabilities) if capabilities is not None else None):
+            return self._failed(caller, message, ask.refused(_NOBODY))
+        return self._told(caller, message, self.authorizing.input_required(ask, chosen, thread=caller.thread))
+
+    def refused(self, caller: Caller, message: Message, ask: Ask) -> Message:
+        """What a call is answered with to which nobody said yes."""
+        answer = self._failed(caller, message, ask.refused(DECLINED)).message
+        assert answer is not None
+        return answer
+
+    def _failed(self, caller: Caller, message: Message, error: ConnectionFailed) -> Answer:
+        return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
 
     def _chosen(
         self, part: str, arguments: Raw, meta: Mapping[str, Any], caller: Caller, allowed: Allowed
@@ -121,17 +162,22 @@ class Calls:
             return None
 
     async def _passed(
-        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any]
+        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any], *, authorized: bool
     ) -> Route | Answer:
         """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
         speaker = chosen.speaker
         known = await self.view.known(speaker.server, caller)
         try:
             sent = await speaker.outgoing(
-                chosen.offer.part, chosen.arguments, meta, thread=caller.thread, instance=chosen.instance
+                chosen.offer.part,
+                chosen.arguments,
+                meta,
+                thread=caller.thread,
+                authorized=authorized,
+                instance=chosen.instance,
             )
         except ConnectionFailed as error:
-            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+            return self._failed(caller, message, error)
         ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
         moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
         moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
@@ -142,16 +188,22 @@ class Calls:
             told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
             return result.with_result(told)
 
-        return Route(known, link_of(known), moved, f"tools/call {sent.params['name']}", back)
+        what = f"tools/call {sent.params['name']}"
+        if chosen.offer.guarded:
+            # A server that asks for more is retried: that retry is of the call that was said yes to, and of no other.
+            what = self.authorizing.what(chosen)
+            if not self.authorizing.goes_on(message, chosen, thread=caller.thread):
+                moved = moved.with_params({"requestState": None, "inputResponses": None})
+        return Route(known, link_of(known), moved, what, back)
 
     def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
         """A result of ours."""
-        told = {**result, "resultType": "complete"} if caller.era == "modern" else result
+        told = {"resultType": "complete", **result} if caller.era == "modern" else result
         return Answer(message=Message.result_of(message.id or b"null", told))
 
     async def _our_call(
         self, caller: Caller, message: Message, exposed: str, own: str, noting: Noting, *, searched: bool
-    ) -> Route | Answer:
+    ) -> Route | Answer | Ask:
         known = await self.view.all_known(caller)
         tools = self.view.toolset(known, caller)
         if searched or not tools.searching:
@@ -164,23 +216,30 @@ class Calls:
                 return self._told(caller, message, result)
             name, arguments = call_arguments(message.params.get("arguments"))
         except InvalidArgument as error:
-            return self._told(caller, message, result_of(Failure(error.as_wire(), is_error=True)))
+            return self._failed(caller, message, error)
         if not tools.found_by_search(name):
             raise unknown_tool(name)
         inner = message.with_params({"name": name, "arguments": arguments})
         return await self.route(caller, inner, noting, searched=True)
 
-    def _check_param_headers(self, caller: Caller, known: Known, tool: str, message: Message) -> None:
+    def _param_headers(
+        self, caller: Caller, known: Known, tool: str, message: Message, *, searched: bool
+    ) -> Mapping[str, str] | None:
+        """The headers that repeat arguments, for a server over HTTP; None where the caller sent them, and rightly."""
         schema = known.catalog.tools.by_name[tool].raw.get("inputSchema")
-        if caller.era != "modern" or caller.headers is None or schema is None or b"x-mcp-header" not in bytes(schema):
-            return
+        if caller.era != "modern" or schema is None or b"x-mcp-header" not in bytes(schema):
+            return None
+        if searched or caller.headers is None:
+            # The headers of `hotplug.call` repeat nothing of the call inside it, and standard streams have none.
+            return mirrored(loads(schema), message.value("arguments"))
         # Rare, so the SDK's own check may take its second to import.
         from mcp.shared.inbound import validate_mcp_param_headers
 
         arguments = message.value("arguments")
         if arguments is not None and not isinstance(arguments, dict):
-            return
+            return None
         given = cast("dict[str, Any]", arguments or {})
         rejected = validate_mcp_param_headers(loads(schema), given, caller.headers)
         if rejected is not None:
             raise Refusal(rejected.code, rejected.message, rejected.data)
+        return None

@@ -23,6 +23,7 @@ from hotplug.store.whole import (
 __all__ = ["change_config", "keep_secret", "write_config"]
 
 _PATIENCE: Final = 10.0
+_MARK: Final = "\ufeff"
 
 
 def change_config(path: Path, change: Callable[[str], str]) -> bool:
@@ -39,7 +40,9 @@ def change_config(path: Path, change: Callable[[str], str]) -> bool:
             before = "" if content is None else content.data.decode("utf-8")
         except UnicodeDecodeError:
             raise ConfigError(f"{path} is not UTF-8") from None
-        after = change(before)
+        # Some editors begin a file with a byte order mark; it is none of the text, and stays.
+        mark = _MARK if before.startswith(_MARK) else ""
+        after = mark + change(before.removeprefix(_MARK))
         if after == before and content is not None:
             return False
         _replace(target, after, content)

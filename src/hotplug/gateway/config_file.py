@@ -8,6 +8,7 @@ from where the file lies, since a client starts the gateway wherever it likes.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final, cast, get_args
 
 from hotplug.access import Profile
+from hotplug.access.profiles import Fault
 from hotplug.connect import CommandTarget, EntryTarget, NamedTarget, PythonTarget
 from hotplug.connect.secrets import ConfiguredSecrets, Destination, SecretName
 from hotplug.errors import ConfigError
@@ -38,7 +40,9 @@ __all__ = [
     "CONFIG_VARIABLE",
     "SECTIONS",
     "Project",
+    "access_of",
     "default_config_path",
+    "narrowing_of",
     "parse_config",
     "parse_project",
     "read_config",
@@ -195,12 +199,10 @@ def parse_project(text: str, *, path: Path) -> Project:
             reading.notice(name, "counts only in your own file, and is ignored here")
     narrowing = None
     if "access" in reading.document:
-        found = read_access(reading.document["access"], name=str(path))
-        if not isinstance(found, Profile):
-            where = ".".join(("access", *found.path))
-            reading.notice(where, f"{found.message}, so the file leaves nothing to anybody", found.fix)
-            found = NOTHING
-        narrowing = Narrowing(path, found)
+        narrowing, fault = narrowing_of(reading.document["access"], path)
+        if fault is not None:
+            where = ".".join(("access", *fault.path))
+            reading.notice(where, f"{fault.message}, so the file leaves nothing to anybody", fault.fix)
     servers: dict[str, ServerConfig] = {}
     for name, one in reading.servers().items():
         problem = _beyond_trust(one)
@@ -211,8 +213,38 @@ def parse_project(text: str, *, path: Path) -> Project:
     return Project(servers, reading.broken, narrowing, tuple(reading.notices))
 
 
+def narrowing_of(table: object, path: Path) -> tuple[Narrowing, Fault | None]:
+    """What an `[access]` table narrows; with a fault it leaves nothing. Pure.
+
+    Args:
+        path: The file that it stands in.
+    """
+    found = read_access(table, name=str(path))
+    return (Narrowing(path, found), None) if isinstance(found, Profile) else (Narrowing(path, NOTHING), found)
+
+
+def access_of(text: str, *, path: Path) -> Any:
+    """The `[access]` of a project's file as JSON; None where it has none. Pure.
+
+    Raises:
+        ConfigError: It isn't TOML at all.
+    """
+    table = _document(text, path).get("access")
+    try:
+        return json.loads(json.dumps(table))
+    except TypeError:
+        # Times are no JSON, and no names: such a table can't be read either way.
+        return False
+
+
 def _beyond_trust(config: ServerConfig) -> tuple[str, str] | None:
     """Why a project's server can't be what it says: trust in one file is no trust in another, nor in our process."""
+    if config.projection is not None and config.projection.endswith((".yaml", ".yml")):
+        # One may come with code, which runs in here.
+        return (
+            "its projection stands in another file, which wasn't trusted",
+            "name an installed one",
+        )
     match config.target:
         case NamedTarget():
             return "its target stands in another file, which wasn't trusted", "write the entry itself"

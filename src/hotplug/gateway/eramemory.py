@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping
@@ -37,6 +38,7 @@ class EraMemory:
         self._target = hashlib.sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()
         self._store = store
         self._loaded = store is None
+        self._loading = asyncio.Lock()
         self.speaks: frozenset[Era] = frozenset()
         """The eras that it is known to speak."""
         self.lacks: frozenset[Era] = frozenset()
@@ -46,12 +48,15 @@ class EraMemory:
         self._kept = False
 
     async def load(self) -> None:
-        """Recall what was found before; once."""
-        if self._loaded or self._store is None:
-            return
-        self._loaded = True
+        """Recall what was found before; once, and all wait for it."""
+        async with self._loading:
+            if not self._loaded and self._store is not None:
+                await self._recall(self._store)
+                self._loaded = True
+
+    async def _recall(self, store: Store) -> None:
         try:
-            kept = await self._store.recall(SCOPE, self._name)
+            kept = await store.recall(SCOPE, self._name)
         except StoreError:
             return
         if kept is not None and kept.get("target") == self._target and _holds(kept.get("at")):

@@ -80,6 +80,10 @@ class Grants:
             self._host = Host(servers=dict.fromkeys(self._offered, ()))
         return True
 
+    def offered(self, server: str) -> frozenset[str]:
+        """The tools and parts of profiles that a server told last."""
+        return self._offered.get(server, frozenset())
+
     @property
     def host(self) -> Host:
         """All that there is, as each server told last, for explanations."""
@@ -132,7 +136,7 @@ class Grants:
         return access.servers if isinstance(access, Access) else ()
 
     def gives_server(self, thread: str, server: str) -> bool:
-        """Whether a thread gets anything of a server: its prompts, resources and notices go with that."""
+        """Whether a thread gets anything of a server."""
         access = self.access(thread)
         return isinstance(access, Access) and server in self._offered and not access.rule(server).nothing
 

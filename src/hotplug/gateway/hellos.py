@@ -36,7 +36,7 @@ def joined_hello(
     """The result of `initialize` or `server/discover`.
 
     Args:
-        hellos: What the servers of the thread said, by name.
+        hellos: What those servers said whose prompts and resources the thread gets, by name.
         alone: The thread sees one server and nothing else: what that server said is passed on, unknown fields included.
         protocol: The revision spoken with a client of the handshake era.
         extensions: What the gateway itself declares.
@@ -78,8 +78,7 @@ def _ourselves() -> dict[str, str]:
 def _capabilities(hellos: Sequence[Hello], *, own_tools: bool, late: bool) -> dict[str, Any]:
     joined: dict[str, Any] = {}
     for hello in hellos:
-        raw = hello.result.get("capabilities")
-        held = loads(raw) if raw is not None else None
+        held = _said(hello, "capabilities")
         if isinstance(held, dict):
             _merge(joined, cast("dict[str, Any]", held))
     if own_tools or not joined:
@@ -91,6 +90,15 @@ def _capabilities(hellos: Sequence[Hello], *, own_tools: bool, late: bool) -> di
             # The owner's settings can change any list, whether its server ever changes it or not.
             joined[kind]["listChanged"] = True
     return joined
+
+
+def _said(hello: Hello, key: str) -> Any:
+    """What a server said; None where that is nothing, or can't be read: it costs the others nothing."""
+    raw = hello.result.get(key)
+    try:
+        return loads(raw) if raw is not None else None
+    except ValueError:
+        return None
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -107,8 +115,7 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
 def _instructions(hellos: Sequence[tuple[str, Hello]]) -> str:
     parts: list[str] = []
     for name, hello in hellos:
-        raw = hello.result.get("instructions")
-        text = loads(raw) if raw is not None else None
+        text = _said(hello, "instructions")
         if isinstance(text, str) and text.strip():
             parts.append(f"## {name}\n\n{text.strip()}")
     return "\n\n".join(parts)

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal, cast
 
+from hotplug.connect.jsonc import parse_jsonc
 from hotplug.connect.masking import credential_like
 from hotplug.errors import ConfigError
-from hotplug.gateway.jsonc import parse_jsonc
 from hotplug.gateway.plain import argv_holds_secret, looks_secret, url_holds_secret
 from hotplug.gateway.server_entry import read_server, server_name
 
@@ -35,6 +35,7 @@ __all__ = [
     "import_file",
     "known_places",
     "merged",
+    "unlooked",
 ]
 
 Client = Literal["claude-desktop", "claude-code", "cursor", "vscode", "other"]
@@ -57,10 +58,15 @@ _VARIABLE: Final = re.compile(r"([A-Za-z_]\w*)(?::-(.*))?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file that a client keeps servers in, whether it is there or not."""
+    """A file that a client keeps servers in, whether it is there or not.
+
+    Args:
+        local: It is the project's, and whoever wrote that may have written it.
+    """
 
     client: Client
     path: Path
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +140,12 @@ def known_places(*, home: Path, platform: str, environ: Mapping[str, str], folde
     return (
         Place("claude-desktop", support / "Claude" / "claude_desktop_config.json"),
         Place("claude-code", claude / ".claude.json"),
-        Place("claude-code", folder / ".mcp.json"),
+        Place("claude-code", folder / ".mcp.json", local=True),
         Place("cursor", home / ".cursor" / "mcp.json"),
-        Place("cursor", folder / ".cursor" / "mcp.json"),
+        Place("cursor", folder / ".cursor" / "mcp.json", local=True),
         Place("vscode", support / "Code" / "User" / "mcp.json"),
         Place("vscode", support / "Code - Insiders" / "User" / "mcp.json"),
-        Place("vscode", folder / ".vscode" / "mcp.json"),
+        Place("vscode", folder / ".vscode" / "mcp.json", local=True),
     )
 
 
@@ -179,10 +185,10 @@ def import_file(
     whose = client or client_of(path)
     inputs = _inputs(whole.get("inputs"))
     found: list[Imported | LeftOut] = []
-    for source, folder, table in _tables(whole, path, whose):
+    for source, folder, table, off in _tables(whole, path, whose):
         filling = _Filling(whose, folder, home, environ, inputs)
         for name, entry in table.items():
-            found.append(_imported(name, entry, source, folder, whose, filling))
+            found.append(_imported(name, entry, source, folder, whose, filling, off=name in off))
     return tuple(found)
 
 
@@ -207,10 +213,16 @@ def merged(found: Sequence[Imported]) -> tuple[Imported, ...]:
     return tuple(taken.values())
 
 
+def unlooked(one: Imported) -> Imported:
+    """A server that nobody decided on, as one that isn't offered yet."""
+    note = "its file is of a project, and nobody looked at it: look what it starts, and take disabled away"
+    return replace(one, entry={**one.entry, "disabled": True}, notes=(*one.notes, note))
+
+
 def _tables(
     document: Mapping[str, Any], path: Path, client: Client
-) -> Iterator[tuple[str, Path | None, Mapping[str, Any]]]:
-    """The tables of servers in a file, each with what to call it and the project's folder."""
+) -> Iterator[tuple[str, Path | None, Mapping[str, Any], frozenset[str]]]:
+    """The tables of servers in a file, each with what to call it, the project's folder, and which are turned off."""
     folder = _project_of(path, client)
     count = 0
     mcp = document.get("mcp")  # VS Code's settings.json once had them in there
@@ -219,14 +231,16 @@ def _tables(
         for key in ("mcpServers", "servers"):
             if isinstance(holder.get(key), dict):
                 count += 1
-                yield str(path), folder, cast("Mapping[str, Any]", holder[key])
+                yield str(path), folder, cast("Mapping[str, Any]", holder[key]), frozenset()
     projects = document.get("projects")
     if isinstance(projects, dict):
         for project, entry in cast("Mapping[str, Any]", projects).items():
-            table = cast("Mapping[str, Any]", entry).get("mcpServers") if isinstance(entry, dict) else None
+            held = cast("dict[str, Any]", entry if isinstance(entry, dict) else {})
+            table, off = held.get("mcpServers"), held.get("disabledMcpServers")
             if isinstance(table, dict) and table:
                 count += 1
-                yield f"{path} (project {project})", Path(project), cast("Mapping[str, Any]", table)
+                names = frozenset(map(str, cast("list[Any]", off))) if isinstance(off, list) else frozenset[str]()
+                yield f"{path} (project {project})", Path(project), cast("Mapping[str, Any]", table), names
     if not count and client == "other":
         bare: dict[str, Any] = {
             name: entry
@@ -235,7 +249,7 @@ def _tables(
         }
         if not bare:
             raise ConfigError(f"{path} holds no servers (its keys: {', '.join(document) or 'none'})")
-        yield str(path), folder, bare
+        yield str(path), folder, bare, frozenset()
 
 
 def _project_of(path: Path, client: Client) -> Path | None:
@@ -351,7 +365,7 @@ class _Filling:
 
 
 def _imported(
-    name: str, entry: object, source: str, folder: Path | None, client: Client, filling: _Filling
+    name: str, entry: object, source: str, folder: Path | None, client: Client, filling: _Filling, *, off: bool
 ) -> Imported | LeftOut:
     ours = _name(name)
     if not isinstance(entry, dict):
@@ -360,7 +374,7 @@ def _imported(
     notes: list[str] = [] if ours == name else [f"it is named {name!r} there"]
     if _is_gateway(theirs):
         return LeftOut(name, source, "it is the gateway itself, which can't stand behind itself")
-    kind = theirs.get("type", theirs.get("transport"))
+    kind = str(theirs.get("type", theirs.get("transport"))).lower()
     if kind == "sse":
         return LeftOut(
             name, source, "it is reached over HTTP+SSE of 2024-11-05, which isn't spoken: use its streamable HTTP URL"
@@ -375,7 +389,7 @@ def _imported(
     taken: dict[str, Any] = {key: theirs[key] for key in _LAUNCH if theirs.get(key) is not None}
     if "serverUrl" in theirs and "url" not in taken:
         taken["url"] = theirs["serverUrl"]
-    off = theirs.get("disabled") is True or theirs.get("enabled") is False
+    off = off or theirs.get("disabled") is True or theirs.get("enabled") is False
     secrets: list[FoundSecret] = []
 
     unfilled: list[str] = []
@@ -407,8 +421,11 @@ def _imported(
         del taken["args"]
     if folder is not None and "command" in taken and "cwd" not in taken:
         taken["cwd"] = str(folder)
-    if theirs.get("oauth") or theirs.get("auth"):
-        taken["oauth"] = True
+    login = theirs.get("oauth") or theirs.get("auth")
+    if isinstance(login, str) and login != "oauth":
+        notes.append("its auth isn't taken over: headers with an Authorization does the same")
+    elif login:
+        taken["oauth"] = _oauth(login, ours, filling, filled, secrets, notes)
         notes.append("it asks for OAuth: hotplug server login gets its tokens")
     if off:
         taken["disabled"] = True
@@ -454,6 +471,42 @@ def _held(
             before = f"{scheme} " if kind == "headers" and blank and re.fullmatch(r"[A-Za-z][\w-]*", scheme) else ""
             secrets.append(FoundSecret(_secret_name(f"{server}-{key}"), place, rest if before else text, before=before))
     return found
+
+
+def _oauth(
+    login: object,
+    server: str,
+    filling: _Filling,
+    filled: Callable[[str, str], str],
+    secrets: list[FoundSecret],
+    notes: list[str],
+) -> dict[str, Any] | bool:
+    """How a client logs in, as far as it says: Claude Code's `oauth`, Cursor's `auth`."""
+    if not isinstance(login, dict):
+        return True
+    theirs = cast("dict[str, Any]", login)
+    found: dict[str, Any] = {}
+    client = theirs.get("clientId", theirs.get("CLIENT_ID"))
+    if isinstance(client, str) and client:
+        found["client_id"] = filled(client, "oauth.client_id")
+        notes.append("its client has to allow http://127.0.0.1:PORT/callback as the address to come back to")
+    secret = theirs.get("clientSecret", theirs.get("CLIENT_SECRET"))
+    if isinstance(secret, str) and secret and "client_id" in found:
+        place = "oauth.client_secret"
+        named = filling.secret(place, secret) or FoundSecret(_secret_name(f"{server}-client-secret"), place, secret)
+        secrets.append(replace(named, before=""))
+        found["client_secret"] = f"secret:{named.name}"
+    scopes = theirs.get("scopes")
+    words: list[Any] = (
+        scopes.split() if isinstance(scopes, str) else cast("list[Any]", scopes) if isinstance(scopes, list) else []
+    )
+    if words:
+        found["scopes"] = words
+    if theirs.get("callbackPort") is not None:
+        found["port"] = theirs["callbackPort"]
+    known = ("clientId", "CLIENT_ID", "clientSecret", "CLIENT_SECRET", "scopes", "callbackPort")
+    notes += [f"its key oauth.{key} isn't taken over" for key in theirs if key not in known]
+    return found or True
 
 
 def _is_gateway(entry: Mapping[str, Any]) -> bool:

@@ -192,8 +192,8 @@ class Instances:
         place = self._placed(named, places, thread)
         offer = place.speaker.offers.get(part)
         if offer is None:
-            if place.speaker.problem is not None and not place.speaker.offers:
-                raise Unavailable(place.speaker.problem)
+            if place.speaker.told is not None and not place.speaker.offers:
+                raise Unavailable(place.speaker.told)
             raise _unsupported(place.instance.id, contract, definitions)
         if part == "connection.close":
             if place.inner is None:
@@ -309,7 +309,7 @@ class Instances:
                     tool: said for tool, said in cast("dict[str, Any]", coverage).items() if tool in used
                 }
             if isinstance(notes.get("drift"), dict):
-                notes["drift"] = speaker.drift
+                notes["drift"] = speaker.drifted
             changed = {
                 **found,
                 "instance": speaker.instance,
@@ -326,7 +326,7 @@ class Instances:
         declared = self._declared(speakers, places)
         notes: dict[str, Any] = {}
         for one in speakers:
-            said = {key: value for key, value in (("problem", one.problem), ("drift", one.drift)) if value is not None}
+            said = {key: value for key, value in (("problem", one.told), ("drift", one.drifted)) if value is not None}
             if said:
                 notes[one.server] = said
         found: dict[str, Any] = {

@@ -87,6 +87,7 @@ class Answer:
     Args:
         status: HTTP's, where the upstream is spoken to over HTTP; else None.
         headers: Of HTTP's answer, by lower-case name: only `content-type`, `retry-after` and `allow`.
+        leave: Of a stream that can be gone on with by `Link.resume`: leaving it after this cancels nothing.
     """
 
     message: Message | None = None
@@ -94,6 +95,7 @@ class Answer:
     body: bytes | None = None
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    leave: Callable[[], None] | None = None
 
 
 class Link(Protocol):

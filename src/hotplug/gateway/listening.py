@@ -44,7 +44,7 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
         honored["resourceSubscriptions"] = uris
     meta = {SUBSCRIPTION_META: Raw(id_)}
 
-    def put(notice: Message) -> None:
+    def put(notice: Message | None) -> None:
         # A reader that stopped reading is let go: it listens anew and reads the lists again.
         if notices.full():
             while not notices.empty():
@@ -52,6 +52,14 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
             notices.put_nowait(None)
         else:
             notices.put_nowait(notice)
+
+    async def hear(one: Known, link: Link, share: dict[str, Any], ack: asyncio.Future[Message | None]) -> None:
+        asked = message.with_param("notifications", {key: share[key] for key in wanted if key in share})
+        await _hear(one.server, link, caller, asked, ack, put, view)
+        if ack.result() is not None and not share.keys() <= LISTS.keys():
+            # Lists are told by the pool too. Of all else nothing is heard any more: the caller has to know, and listens
+            # anew.
+            put(None)
 
     tasks: list[asyncio.Task[None]] = []
     acknowledged: list[asyncio.Future[Message | None]] = []
@@ -65,8 +73,7 @@ async def listen(view: View, caller: Caller, message: Message, known: Sequence[K
                 continue
             ack: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
             acknowledged.append(ack)
-            asked = message.with_param("notifications", {key: share[key] for key in wanted if key in share})
-            tasks.append(asyncio.create_task(_hear(one.server, one.link, caller, asked, ack, put, view)))
+            tasks.append(asyncio.create_task(hear(one, one.link, share, ack)))
         if acknowledged:
             await asyncio.wait(acknowledged, timeout=_ACK_WAIT)
         said = [told for ack in acknowledged if ack.done() and (told := ack.result()) is not None]
@@ -107,6 +114,8 @@ def _share(
     known: Known, honored: dict[str, Any], uris: list[str], others: dict[str, Any], view: View, caller: Caller
 ) -> dict[str, Any]:
     """The part of a filter that one server is asked for."""
+    if not view.gives_words(caller.thread, known.server):
+        return {key: True for key in ("toolsListChanged",) if honored.get(key)}
     share: dict[str, Any] = {key: True for key in LISTS if honored.get(key)}
     share.update(others)
     mine = [own for uri in uris if (own := view.own_uri(known, uri)) is not None]
@@ -143,7 +152,7 @@ async def _hear(
                     if notice.method == _ACKNOWLEDGED:
                         if not ack.done():
                             ack.set_result(notice)
-                    elif view.grants.gives_server(caller.thread, server):
+                    elif view.hears(caller.thread, server, notice):
                         put(view.shown(server, notice))
     finally:
         if not ack.done():

@@ -68,7 +68,7 @@ def _split_slowly(text: str) -> Object | None:
     def refuse(word: str) -> Any:
         raise ValueError(f"{word} is no JSON")
 
-    decoder = json.JSONDecoder(parse_constant=refuse)
+    decoder = json.JSONDecoder(parse_constant=refuse, parse_int=_integer)
     try:
         if not isinstance(decoder.decode(text), dict):
             return None
@@ -100,6 +100,21 @@ def loads(data: bytes | Raw) -> Any:
         return json.loads(bytes(data))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # It has an integer of more digits than Python reads (4,300): JSON it is all the same.
+        return _HUGE.decode(bytes(data).decode())
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:
+        return float(digits)
+
+
+_HUGE: Final = json.JSONDecoder(parse_int=_integer)
 
 
 def dumps(value: Any) -> bytes:

@@ -24,6 +24,8 @@ _STRAYS: Final = 1000
 """Messages of no exchange that wait for a reader; beyond it the oldest goes."""
 _KEPT: Final = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
 _SHARED: Final = ("notifications/resources/updated",)
+_TAKEN: Final = 30.0
+"""Seconds for a message that nothing answers to be taken."""
 
 
 class PooledLink:
@@ -39,6 +41,8 @@ class PooledLink:
     changes of lists alone (a reader of `general()`, a `subscriptions/listen` without resources) is no use: a session
     may stay open for days, and a server that is stopped changes no lists.
 
+    **What its caller cancelled** ends a little later, answered or not: the legacy era wants no answer then.
+
     Args:
         link: What carries the messages.
         instance: Of the server behind it.
@@ -46,6 +50,7 @@ class PooledLink:
         clock: For what is measured here.
         ended: Called once, when it can't be used any more, with whether it ended by itself.
         suspected: Called when a caller leaves an exchange to which nothing had been answered: the server may hang.
+        cancelled: Seconds in which a server may still answer what its caller cancelled.
     """
 
     def __init__(
@@ -57,6 +62,7 @@ class PooledLink:
         clock: Clock,
         ended: Callable[[PooledLink, bool], None],
         suspected: Callable[[PooledLink], None],
+        cancelled: float = 2.0,
     ) -> None:
         self.link = link
         self.instance = instance
@@ -65,7 +71,10 @@ class PooledLink:
         self.heard = self.last_use
         self.uses = 0
         self.waits: set[Wait] = set()
+        self.running: dict[tuple[str, bytes], _Exchange] = {}
         self.clock = clock
+        self._cancelled = cancelled
+        self._sending = asyncio.Lock()
         self._ended = ended
         self._suspected = suspected
         self._lost: str | None = None
@@ -105,12 +114,23 @@ class PooledLink:
         return _Exchange(self, outgoing)
 
     async def send(self, message: Message, *, scope: str = "", headers: Mapping[str, str] | None = None) -> None:
-        """See `Link`."""
+        """See `Link`; of one session's link, one after the other."""
         self.touch()
+        if message.method == "notifications/cancelled":
+            self._cancel(scope, message)
         try:
-            await self.link.send(message, scope=scope, headers=headers)
+            async with asyncio.timeout(_TAKEN), contextlib.nullcontext() if self.shared else self._sending:
+                await self.link.send(message, scope=scope, headers=headers)
         except LinkLost as error:
             raise self.told(error) from None
+        except TimeoutError:
+            raise LinkLost(f"it took no message in {_TAKEN:g} s", sent=True) from None
+
+    def _cancel(self, scope: str, message: Message) -> None:
+        raw = message.params.get("requestId")
+        exchange = self.running.get((scope, bytes(raw))) if raw is not None else None
+        if exchange is not None:
+            asyncio.get_running_loop().call_later(self._cancelled, exchange.give_up)
 
     async def general(self) -> AsyncIterator[Frame]:
         """See `Link`, and above who reads it."""
@@ -233,14 +253,19 @@ class PooledLink:
             else:
                 self._subscribed.discard(uri)
 
-    async def wait(self, step: Awaitable[T]) -> T:
+    async def wait(self, step: Awaitable[T], exchange: _Exchange | None = None) -> T:
         """Waits for the server's next word, no longer than it may be silent.
+
+        Args:
+            exchange: Whose it is, where its caller may cancel it.
 
         Raises:
             LinkLost: It was silent for too long, or the link ended.
         """
         wait = Wait(self.clock.time())
         self.waits.add(wait)
+        if exchange is not None:
+            exchange.waiting = wait
         try:
             async with asyncio.timeout(None) as wait.limit:
                 return await step
@@ -252,6 +277,8 @@ class PooledLink:
             raise self.told(error) from None
         finally:
             self.waits.discard(wait)
+            if exchange is not None:
+                exchange.waiting = None
 
     def _hear(self, what: str) -> None:
         if what == "lost":
@@ -300,7 +327,7 @@ class Wait:
 
 
 class _Exchange:
-    __slots__ = ("_counts", "_inner", "_outgoing", "_pooled", "_spoke")
+    __slots__ = ("_counts", "_inner", "_key", "_outgoing", "_pooled", "_spoke", "given_up", "waiting")
 
     def __init__(self, pooled: PooledLink, outgoing: Outgoing) -> None:
         self._pooled = pooled
@@ -308,6 +335,16 @@ class _Exchange:
         self._inner: AbstractAsyncContextManager[Answer] | None = None
         self._spoke = False
         self._counts = not _awaits_lists_only(outgoing.message)
+        self._key = (outgoing.scope, outgoing.message.id or b"null")
+        self.waiting: Wait | None = None
+        self.given_up = False
+        """Whether its caller cancelled it, and nothing more is waited for."""
+
+    def give_up(self) -> None:
+        """Wait no more for what was cancelled."""
+        self.given_up = True
+        if self.waiting is not None:
+            self.waiting.give_up("it was cancelled")
 
     async def __aenter__(self) -> Answer:
         pooled = self._pooled
@@ -315,24 +352,29 @@ class _Exchange:
             raise LinkLost(lost, sent=False)
         pooled.uses += self._counts
         pooled.touch()
-        self._inner = pooled.link.exchange(self._outgoing)
+        pooled.running[self._key] = self
+        inner = pooled.link.exchange(self._outgoing)
         try:
-            answer = await pooled.wait(self._inner.__aenter__())
+            answer = await pooled.wait(inner.__aenter__(), self)
         except BaseException as error:
             self._over(error)
+            if self.given_up and isinstance(error, LinkLost):
+                return Answer(frames=_nothing())
             raise
+        self._inner = inner
         pooled.hear()
         self._spoke = True
         if self._outgoing.message.method in _KEPT:
             pooled.keep(self._outgoing.message)
         if answer.frames is not None:
-            answer.frames = _Frames(pooled, answer.frames)
+            answer.frames = _Frames(pooled, answer.frames, self)
         return answer
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        assert self._inner is not None
+        if self._inner is None:
+            return None
         try:
             return await self._inner.__aexit__(kind, error, traceback)
         finally:
@@ -340,11 +382,18 @@ class _Exchange:
 
     def _over(self, error: BaseException | None) -> None:
         pooled = self._pooled
+        if pooled.running.get(self._key) is self:
+            del pooled.running[self._key]
         pooled.uses -= self._counts
         if self._counts:
             pooled.touch()
-        if isinstance(error, asyncio.CancelledError) and not self._spoke:
+        if not self._spoke and (self.given_up or isinstance(error, asyncio.CancelledError)):
             pooled.suspect()
+
+
+async def _nothing() -> AsyncIterator[Frame]:
+    return
+    yield
 
 
 def _awaits_lists_only(message: Message) -> bool:
@@ -357,18 +406,26 @@ def _awaits_lists_only(message: Message) -> bool:
 class _Frames:
     """The frames of one exchange; a class, so that a reader who leaves early leaves nothing to finish."""
 
-    __slots__ = ("_frames", "_pooled")
+    __slots__ = ("_exchange", "_frames", "_pooled")
 
-    def __init__(self, pooled: PooledLink, frames: AsyncIterator[Frame]) -> None:
+    def __init__(self, pooled: PooledLink, frames: AsyncIterator[Frame], exchange: _Exchange) -> None:
         self._pooled = pooled
         self._frames = frames
+        self._exchange = exchange
 
     def __aiter__(self) -> _Frames:
         return self
 
     async def __anext__(self) -> Frame:
-        pooled = self._pooled
-        frame = await pooled.wait(self._frames.__anext__())
+        pooled, exchange = self._pooled, self._exchange
+        try:
+            if exchange.given_up:
+                raise StopAsyncIteration
+            frame = await pooled.wait(self._frames.__anext__(), exchange)
+        except LinkLost:
+            if exchange.given_up:
+                raise StopAsyncIteration from None
+            raise
         pooled.hear()
         return frame
 

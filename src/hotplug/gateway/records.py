@@ -30,7 +30,7 @@ from hotplug.gateway.config import RecordsConfig
 from hotplug.gateway.keeping import Mask, kept_values
 from hotplug.store.calls import CallStore, StoredCall
 
-__all__ = ["DROPPED", "CallRecord", "Records", "argument_digest"]
+__all__ = ["DROPPED", "OUTCOMES", "CallRecord", "Records", "argument_digest"]
 
 DROPPED: Final = "dropped"
 """The kind, and the outcome, of a note that calls were not kept."""
@@ -45,7 +45,8 @@ _LARGEST_READ: Final = 256 * 1024
 _SECONDS_PER_PURGE: Final = 3600.0
 _LAST_CHANCE: Final = 5.0
 _TRIES: Final = 3
-_OUTCOMES: Final = frozenset(CODES) | {"ok", "tool_error", "cancelled", "lost", "refused", "input_required", DROPPED}
+OUTCOMES: Final = frozenset(CODES) | {"ok", "tool_error", "cancelled", "lost", "refused", "input_required", DROPPED}
+"""How a call may have ended, beside the codes of JSON-RPC."""
 _JSON_RPC: Final = re.compile(r"-?\d{1,10}")
 _METHOD: Final = re.compile(r"[A-Za-z$][\w.$/-]{0,63}")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]{1,256}")
@@ -346,7 +347,7 @@ _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _outcome(outcome: str) -> str:
-    return outcome if outcome in _OUTCOMES or _JSON_RPC.fullmatch(outcome) else "other"
+    return outcome if outcome in OUTCOMES or _JSON_RPC.fullmatch(outcome) else "other"
 
 
 def _fitting(pattern: re.Pattern[str], text: str | None) -> str | None:

@@ -22,6 +22,8 @@ _AHEAD: Final = 100
 """Frames that may wait for a reader who is there."""
 _KEPT_BYTES: Final = 4 * 1024 * 1024
 _KEPT_STREAMS: Final = 64
+_KEPT_IN_ALL: Final = 16 * 1024 * 1024
+"""Bytes of the streams of one session that have ended."""
 
 
 class Stream:
@@ -30,13 +32,16 @@ class Stream:
     Args:
         name: Within its session.
         primed: Whether it begins with a mark that has an id and no message (2025-11-25 and later).
+        awaited: Whether its first reader is about to come: until then, or `leave`, nothing is dropped.
     """
 
-    def __init__(self, name: str, *, primed: bool) -> None:
+    def __init__(self, name: str, *, primed: bool, awaited: bool = False) -> None:
         self.name = name
         self.ended = False
-        self._frames: deque[tuple[int, Frame]] = deque()
-        self._size = 0
+        self.size = 0
+        """Bytes that are kept."""
+        self._frames: deque[Frame] = deque()
+        self._awaited = awaited
         self._next = 0
         self._lost = 0
         """The first number that is still kept."""
@@ -51,27 +56,34 @@ class Stream:
     async def put(self, frame: Frame) -> None:
         """Keep a frame; waits for a reader who is there and slow."""
         self._add(frame)
-        while self._reader is not None and self._next - self._read > _AHEAD:
+        while self._is_read and self._is_ahead:
             self._room.clear()
             await self._room.wait()
+
+    @property
+    def _is_read(self) -> bool:
+        return self._awaited or self._reader is not None
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether much waits for the reader: what it has read can be dropped for more, the rest can't."""
+        unread = self._next - self._read
+        return unread > _AHEAD or (self.size > _KEPT_BYTES and len(self._frames) > 1 and self._read <= self._lost)
 
     def _add(self, frame: Frame) -> None:
         number = self._next
         self._next += 1
-        kept = Frame(frame.message, f"{_MARK}{self.name}{_MARK}{number}", frame.retry)
-        self._frames.append((number, kept))
-        self._size += len(frame.message.encode()) if frame.message is not None else 0
-        while self._size > _KEPT_BYTES and len(self._frames) > 1 and self._frames[0][0] < self._read:
-            self._drop()
-        if self._reader is None:
-            while self._size > _KEPT_BYTES and len(self._frames) > 1:
-                self._drop()
+        self._frames.append(Frame(frame.message, f"{_MARK}{self.name}{_MARK}{number}", frame.retry))
+        self.size += _size(frame)
+        while self.size > _KEPT_BYTES and len(self._frames) > 1 and (self._lost < self._read or not self._is_read):
+            self.size -= _size(self._frames.popleft())
+            self._lost += 1
         self._moved.set()
 
-    def _drop(self) -> None:
-        number, frame = self._frames.popleft()
-        self._size -= len(frame.message.encode()) if frame.message is not None else 0
-        self._lost = number + 1
+    def leave(self) -> None:
+        """Nobody is about to come any more; who reads goes on."""
+        self._awaited = False
+        self._room.set()
 
     def end(self) -> None:
         """Nothing more comes."""
@@ -83,30 +95,37 @@ class Stream:
         return self._lost <= after + 1 <= self._next
 
     async def read(self, after: int = -1) -> AsyncGenerator[Frame]:
-        """The frames after a number, and those that come; a later reader takes over from an earlier one."""
+        """The frames after a number, and those that come; a later reader takes over from an earlier one.
+
+        Nothing, where they aren't all here any more.
+        """
+        if not self.has(after):
+            return
         me = self._reader = object()
+        self._awaited = False
         self._moved.set()
-        at = after + 1
+        at = self._read = after + 1
         try:
             while self._reader is me:
-                for number, frame in tuple(self._frames):
-                    if number < at:
-                        continue
-                    at = self._read = number + 1
+                if at < self._next:
+                    # They have no gaps: the last one's number is known.
+                    frame = self._frames[at - self._next]
+                    at = self._read = at + 1
                     self._room.set()
                     yield frame
-                    if self._reader is not me:
-                        return
-                if self._frames and self._frames[-1][0] >= at:
-                    continue
-                if self.ended:
+                elif self.ended:
                     return
-                self._moved.clear()
-                await self._moved.wait()
+                else:
+                    self._moved.clear()
+                    await self._moved.wait()
         finally:
             if self._reader is me:
                 self._reader = None
             self._room.set()
+
+
+def _size(frame: Frame) -> int:
+    return len(frame.message.encode()) if frame.message is not None else 0
 
 
 class Replay:
@@ -116,12 +135,21 @@ class Replay:
         self._names = itertools.count(1)
         self._streams: dict[str, Stream] = {}
 
-    def open(self, *, primed: bool) -> Stream:
-        """A new stream; the oldest that have ended are forgotten where there are many."""
-        stream = Stream(str(next(self._names)), primed=primed)
+    def open(self, *, primed: bool, awaited: bool = False) -> Stream:
+        """A new stream; the oldest that have ended are forgotten where there are many, or they are large.
+
+        Args:
+            awaited: See `Stream`.
+        """
+        stream = Stream(str(next(self._names)), primed=primed, awaited=awaited)
+        ended = [one for one in self._streams.values() if one.ended]
+        size = sum(one.size for one in ended)
+        for at, one in enumerate(ended):
+            if len(ended) - at <= _KEPT_STREAMS and size <= _KEPT_IN_ALL:
+                break
+            size -= one.size
+            del self._streams[one.name]
         self._streams[stream.name] = stream
-        for name in [name for name, one in self._streams.items() if one.ended][:-_KEPT_STREAMS]:
-            del self._streams[name]
         return stream
 
     def find(self, event_id: str) -> tuple[Stream, int] | None:

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 from hotplug.errors import ConnectionFailed, PermissionDenied
+from hotplug.gateway.authorizing import WAIT, Ask, agreed
 from hotplug.gateway.calls import Calls
 from hotplug.gateway.catalog import KINDS, ListKind
 from hotplug.gateway.eras import LOG_LEVEL_META, NAMED_BY, encode_header
@@ -44,7 +45,7 @@ from hotplug.serve import AUTHORIZED_META
 __all__ = ["Router"]
 
 _RESOURCE_NOT_FOUND: Final = -32002
-_STRIPPED: Final = (AUTHORIZED_META,)
+_STRIPPED: Final = frozenset({AUTHORIZED_META})
 """What only the gateway may say in a request's `_meta`."""
 _HELLO_WAIT: Final = 3.0
 """Seconds that a hello waits for servers: some clients give up after five, and probe anew after ten."""
@@ -98,16 +99,22 @@ class Router:
                 yield answer
 
     @asynccontextmanager
-    async def _answer(self, caller: Caller, message: Message, noting: Noting) -> AsyncGenerator[Answer]:
+    async def _answer(
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool = False
+    ) -> AsyncGenerator[Answer]:
         id_ = message.id or b"null"
         try:
             if message.method not in _ALWAYS and self.view.grants.refuses(caller.thread):
                 # An error, and no empty success: nobody takes it for a thread that is to have nothing.
                 raise PermissionDenied("this thread is given nothing now; its owner is told why")
             own = await self._own(caller, message)
-            route = own if own is not None else await self._route(caller, message, noting)
+            route = own if own is not None else await self._route(caller, message, noting, authorized=authorized)
             if isinstance(route, Answer):
                 yield route
+                return
+            if isinstance(route, Ask):
+                async with contextlib.aclosing(self._asked(caller, message, noting, route)) as frames:
+                    yield Answer(frames=frames)
                 return
         except Refusal as refusal:
             noting.refused()
@@ -124,13 +131,41 @@ class Router:
         async with contextlib.AsyncExitStack() as stack:
             if caller.session is not None:
                 stack.enter_context(caller.session.flight(id_, route.known.server))
-            outgoing = Outgoing(self._traced(route.message, noting), self._headers(caller, route.message), caller.scope)
+            headers = self._headers(caller, route.message, route.headers)
+            outgoing = Outgoing(self._traced(route.message, noting), headers, caller.scope)
             try:
                 answer = await stack.enter_async_context(route.link.exchange(outgoing))
             except LinkLost as lost:
                 yield Answer(message=_lost(id_, route.known.server, lost))
                 return
             yield self._down(caller, route, answer, id_, noting)
+
+    async def _asked(self, caller: Caller, message: Message, noting: Noting, ask: Ask) -> AsyncGenerator[Frame]:
+        """A call of the handshake era that waits for a person's yes, and is then decided anew and made."""
+        session = caller.session
+        assert session is not None
+        with session.asking("elicitation/create", ask.params) as (question, reply):
+            yield Frame(question)
+            try:
+                async with asyncio.timeout(WAIT):
+                    answer = await reply
+            except TimeoutError:
+                answer = None
+        result = answer.fields.get("result") if answer is not None else None
+        if not agreed(loads(result) if result is not None else None):
+            refused = self._calls.refused(caller, message, ask)
+            noting.answered(refused)
+            yield Frame(refused)
+            return
+        async with self._answer(caller, message, noting, authorized=True) as made:
+            if made.message is not None:
+                noting.answered(made.message)
+                yield Frame(made.message)
+            elif made.frames is not None:
+                async for frame in made.frames:
+                    yield frame
+            else:
+                yield Frame(_failed(message.id or b"null", "internal", f"HTTP status {made.status}", {}))
 
     def _traced(self, message: Message, noting: Noting) -> Message:
         """The request with the trace that it is part of now, where it was part of one."""
@@ -204,6 +239,7 @@ class Router:
         known = await self.view.all_known(caller, wait=None if only else _HELLO_WAIT)
         said |= {one.server: one.link.hello if one.link is not None else None for one in known}
         hellos = [(server, hello) for server, hello in said.items() if hello is not None]
+        told = [(server, hello) for server, hello in hellos if self.view.gives_words(caller.thread, server)]
         asked = caller.session.initialize.get("protocolVersion") if caller.session is not None else None
         protocol = negotiated(loads(asked) if asked is not None else None)
         if caller.session is not None:
@@ -212,7 +248,7 @@ class Router:
         silent = set(speaking).difference(one.server for one in known if self.view.has_raw(one, caller))
         return joined_hello(
             caller.era,
-            hellos,
+            told,
             alone=len(hellos) == len(servers) == 1 and not speaking,
             protocol=protocol,
             extensions=self._extensions(caller),
@@ -231,7 +267,7 @@ class Router:
     async def _list(self, caller: Caller, message: Message, kind: ListKind) -> Object:
         if message.params.get("cursor") is not None:
             raise Refusal(INVALID_PARAMS, "no list here has a second page: leave the cursor out")
-        known = await self.view.all_known(caller)
+        known = await (self.view.all_known(caller) if kind == "tools" else self._telling(caller))
         alone = len(known) == len(self.view.servers(caller)) == 1
         if alone and not known[0].catalog.of(kind).offered and kind != "tools":
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
@@ -240,7 +276,7 @@ class Router:
 
     async def _set_level(self, caller: Caller, message: Message) -> Answer:
         id_ = message.id or b"null"
-        known = [one for one in await self.view.all_known(caller) if "logging" in capabilities_of(one)]
+        known = [one for one in await self._telling(caller) if "logging" in capabilities_of(one)]
         if not known:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
         answers = await asyncio.gather(*(self._ask(caller, one, message) for one in known))
@@ -269,13 +305,17 @@ class Router:
 
     # Where the others go
 
-    async def _route(self, caller: Caller, message: Message, noting: Noting) -> Route | Answer:
+    async def _route(
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool
+    ) -> Route | Answer | Ask:
         method = message.method or ""
         if caller.era == "modern" and method in _LEGACY_ONLY:
             raise Refusal(METHOD_NOT_FOUND, "Method not found")
+        if not _STRIPPED.isdisjoint(message.meta):
+            message = message.with_meta(dict.fromkeys(_STRIPPED))
         if method == "tools/call":
-            found = await self._calls.route(caller, message, noting)
-            if isinstance(found, Answer):
+            found = await self._calls.route(caller, message, noting, authorized=authorized)
+            if isinstance(found, Answer | Ask):
                 return found
             route = found
         else:
@@ -284,7 +324,7 @@ class Router:
                 "Route", await (router(caller, message) if router is not None else self._foreign(caller, message))
             )
         noting.server = route.known.server
-        changes: dict[str, Any] = {key: None for key in _STRIPPED if key in route.message.meta}
+        changes: dict[str, Any] = {}
         if LOG_LEVEL_META in route.message.meta and route.known.mixed:
             # Nobody can tell whose log message comes out of a pipe that several threads use.
             changes[LOG_LEVEL_META] = None
@@ -337,10 +377,15 @@ class Router:
         moved = message.with_param("ref", {**ref, key: Raw(dumps(found[1]))})
         return Route(found[0], link_of(found[0]), moved, "completion/complete")
 
+    async def _telling(self, caller: Caller) -> list[Known]:
+        """The servers whose prompts and resources are the caller's too."""
+        known = await self.view.all_known(caller)
+        return [one for one in known if self.view.gives_words(caller.thread, one.server, one.catalog.tools.by_name)]
+
     async def _named(self, caller: Caller, kind: ListKind, exposed: str | None) -> tuple[Known, str] | None:
         if exposed is None:
             return None
-        known = await self.view.all_known(caller)
+        known = await self._telling(caller)
         meant = self.view.book.meant(kind, exposed)
         if meant is None:
             return None
@@ -354,7 +399,7 @@ class Router:
         """The server that a URI belongs to, among those of the caller."""
         if uri is None:
             return None
-        known = {one.server: one for one in await self.view.all_known(caller) if "resources" in capabilities_of(one)}
+        known = {one.server: one for one in await self._telling(caller) if "resources" in capabilities_of(one)}
         holder = fitting(
             uri,
             resources=self._offered(known, "resources"),
@@ -386,12 +431,13 @@ class Router:
 
     # On the way
 
-    def _headers(self, caller: Caller, message: Message) -> dict[str, str]:
+    def _headers(self, caller: Caller, message: Message, repeating: Mapping[str, str] | None = None) -> dict[str, str]:
         headers = {
             name: value
             for name, value in (caller.headers or {}).items()
-            if name in _PASSED or name.startswith("mcp-param-")
+            if name in _PASSED or (repeating is None and name.startswith("mcp-param-"))
         }
+        headers |= repeating or {}
         if caller.era == "modern" and message.method is not None:
             headers["mcp-method"] = message.method
             key = NAMED_BY.get(message.method)

@@ -30,6 +30,7 @@ class Route:
     Args:
         what: Method and name, for what belongs to this request alone.
         back: Changes the answer on its way back.
+        headers: Of HTTP that repeat arguments, where the caller's own don't; None: the caller's own.
     """
 
     known: Known
@@ -37,6 +38,7 @@ class Route:
     message: Message
     what: str = ""
     back: Callable[[Message], Message] | None = None
+    headers: Mapping[str, str] | None = None
 
 
 def link_of(known: Known) -> Link:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import secrets
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator
-from typing import Any, Final, cast
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Mapping
+from typing import Any, Final, NamedTuple, cast
 
 from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
@@ -23,11 +24,20 @@ SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
 SESSIONS_LIMIT: Final = 10_000
 _QUEUE: Final = 1_000
+_QUEUED_BYTES: Final = 1024 * 1024
 _PENDING: Final = 10_000
 
 OpenLink = Callable[["Session", str], Awaitable[Link]]
 Heard = Callable[["Session", str, Message], Message | None]
 """What a session is told of a message that a server sends besides answers; None: nothing."""
+
+
+class _Question(NamedTuple):
+    """What a server asked: its own id for it, and the token by which it wants progress."""
+
+    server: str
+    own: bytes
+    token: bytes | None
 
 
 class Session:
@@ -68,10 +78,15 @@ class Session:
         self._links: dict[str, Link] = {}
         self._opening: dict[str, asyncio.Task[Link]] = {}
         self._pumps: dict[str, asyncio.Task[None]] = {}
-        self._pending: dict[bytes, tuple[str, bytes]] = {}
+        self._pending: dict[bytes, _Question] = {}
         self._tokens: dict[bytes, str] = {}
+        self._replaced: Counter[str] = Counter()
         self._flights: dict[bytes, str] = {}
-        self._waiting: deque[Frame] = deque(maxlen=_QUEUE)
+        self._asked: dict[bytes, asyncio.Future[Message]] = {}
+        self._asks = itertools.count(1)
+        self._requests: dict[bytes, asyncio.Task[None]] = {}
+        self._waiting: deque[Frame] = deque()
+        self._size = 0
         self._bell = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -102,6 +117,11 @@ class Session:
         if self.closed:
             await link.aclose()
             raise LinkLost("the session was closed", sent=False)
+        if server in self._links:
+            # What the one before asked went with it: an answer to that must not become one to this one's questions.
+            self._replaced[server] += 1
+            for shown in [shown for shown, asked in self._pending.items() if asked.server == server]:
+                self._forget(shown)
         self._links[server] = link
         self._pumps[server] = asyncio.create_task(self._pump(server, link), name=f"general {server}")
         return link
@@ -124,28 +144,50 @@ class Session:
                         continue
                 self.tell(self.down(server, frame))
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run something that lives no longer than the session; who waits for it is told how it ended."""
+    def spawn(self, id_: bytes, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Answer a request in a task that lives no longer than the session; who waits for it is told how it ended."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ran)
+        self._requests[id_] = task
+        task.add_done_callback(lambda done: self._ran(id_, done))
         return task
 
-    def _ran(self, task: asyncio.Task[None]) -> None:
+    def _ran(self, id_: bytes, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        if self._requests.get(id_) is task:
+            del self._requests[id_]
         if not task.cancelled():
             task.exception()
+
+    def give_up(self, id_: bytes) -> bool:
+        """Answer a request no more that the client cancelled, where no server knows of it yet."""
+        task = self._requests.get(id_)
+        return task is not None and id_ not in self._flights and task.cancel()
 
     def tell(self, frame: Frame) -> None:
         """Put a frame on the session's general stream; the oldest go where nobody reads for long."""
         self._waiting.append(frame)
+        self._size += _size(frame)
+        while len(self._waiting) > _QUEUE or (self._size > _QUEUED_BYTES and len(self._waiting) > 1):
+            self._size -= _size(self._waiting.popleft())
         self._bell.set()
 
     async def general(self) -> AsyncIterator[Frame]:
-        """The general stream: what came while nobody read first, then what comes."""
+        """The general stream: what came while nobody read first, then what comes.
+
+        What a reader was given and didn't come back from is left to the next one.
+        """
         while not self.closed:
             while self._waiting:
-                yield self._waiting.popleft()
+                frame = self._waiting.popleft()
+                self._size -= _size(frame)
+                try:
+                    yield frame
+                except GeneratorExit:
+                    self._waiting.appendleft(frame)
+                    self._size += _size(frame)
+                    self._bell.set()
+                    raise
             self._bell.clear()
             if not self._waiting and not self.closed:
                 await self._bell.wait()
@@ -157,30 +199,49 @@ class Session:
         if message is not None and message.kind == "request":
             message = self._ask(server, message)
         elif message is not None and message.kind == "notification" and self._heard is not None:
-            message = self._heard(self, server, message) or message
+            message = self._heard(self, server, message)
         return Frame(message, event_id, frame.retry)
 
     def _ask(self, server: str, message: Message) -> Message:
         own = message.id or b"null"
-        shown = own
+        replaced = self._replaced[server]
+        shown = dumps(f"{server}~{replaced}~{own.decode()}") if replaced else own
         taken = self._pending.get(shown)
-        if taken is not None and taken != (server, own):
+        if shown in self._asked or (taken is not None and (taken.server, taken.own) != (server, own)):
             shown = dumps(f"{server}~{own.decode()}")
+        self._forget(shown)
         while len(self._pending) >= _PENDING:
-            self._pending.pop(next(iter(self._pending)))
-        self._pending[shown] = (server, own)
-        token = message.meta.get("progressToken")
-        if token is not None:
-            self._tokens[bytes(token)] = server
+            self._forget(next(iter(self._pending)))
+        token: bytes | None = None
+        raw = message.meta.get("progressToken")
+        if raw is not None:
+            token = bytes(raw)
+            if self._tokens.setdefault(token, server) != server:
+                # Another server's question has the same: rather no progress than another's.
+                message, token = message.with_meta({"progressToken": None}), None
+        self._pending[shown] = _Question(server, own, token)
         return message if shown == own else message.with_id(Raw(shown))
 
+    def _forget(self, shown: bytes) -> _Question | None:
+        asked = self._pending.pop(shown, None)
+        if asked is not None and asked.token is not None:
+            self._tokens.pop(asked.token, None)
+        return asked
+
     def answered(self, message: Message) -> tuple[str, Message] | None:
-        """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked."""
-        found = self._pending.pop(message.id or b"null", None)
+        """The upstream that an answer is for, and the answer with that upstream's own id; None where nobody asked.
+
+        An answer to a question of the gateway's own goes to who waits for it.
+        """
+        own_question = self._asked.pop(message.id or b"null", None)
+        if own_question is not None:
+            if not own_question.done():
+                own_question.set_result(message)
+            return None
+        found = self._forget(message.id or b"null")
         if found is None:
             return None
-        server, own = found
-        return server, message if own == message.id else message.with_id(Raw(own))
+        return found.server, message if found.own == message.id else message.with_id(Raw(found.own))
 
     def asked_by(self, token: bytes) -> str | None:
         """Whose request a progress token belongs to."""
@@ -195,6 +256,31 @@ class Session:
         finally:
             if self._flights.get(id_) == server:
                 del self._flights[id_]
+
+    @contextlib.contextmanager
+    def asking(self, method: str, params: Mapping[str, Any]) -> Generator[tuple[Message, asyncio.Future[Message]]]:
+        """A question of the gateway's own while a request waits for its answer; ends with the block.
+
+        Yields:
+            The question to send, and its answer to come.
+        """
+        while (id_ := dumps(f"hotplug-{next(self._asks)}")) in self._pending:
+            pass
+        reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._asked[id_] = reply
+        try:
+            yield Message.request(Raw(id_), method, params), reply
+        finally:
+            self._asked.pop(id_, None)
+
+    @property
+    def asks(self) -> bool:
+        """Whether a question of the gateway's own stands."""
+        return bool(self._asked)
+
+    def flies_to(self, server: str) -> bool:
+        """Whether a request of the client's is under way at a server."""
+        return server in self._flights.values()
 
     def flying(self, id_: bytes) -> str | None:
         """Where a request of the client's is under way."""
@@ -241,9 +327,14 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    @property
+    def full(self) -> bool:
+        """Whether there are as many as may be."""
+        return len(self._by_id) >= self._limit
+
     def add(self, session: Session) -> bool:
         """Keep a session; False where there are too many."""
-        if len(self._by_id) >= self._limit:
+        if self.full:
             return False
         self._by_id[session.id] = session
         session.used = self._clock()
@@ -257,6 +348,16 @@ class Sessions:
         session.used = self._clock()
         return session
 
+    @contextlib.contextmanager
+    def using(self, session: Session) -> Generator[None]:
+        """While something of a session is open; how long nobody uses it counts from its end."""
+        session.active += 1
+        try:
+            yield
+        finally:
+            session.active -= 1
+            session.used = self._clock()
+
     def of(self, thread: str) -> list[Session]:
         """A thread's sessions."""
         return [session for session in self._by_id.values() if session.thread == thread]
@@ -268,8 +369,12 @@ class Sessions:
     async def end(self, session: Session) -> None:
         """End a session and forget it; done only once."""
         if self._by_id.pop(session.id, None) is not None:
-            await session.aclose()
-            await self._released(session)
+            await self.drop(session)
+
+    async def drop(self, session: Session) -> None:
+        """End a session that isn't kept."""
+        await session.aclose()
+        await self._released(session)
 
     async def sweep(self) -> None:
         """End those that nobody used for long."""
@@ -281,6 +386,10 @@ class Sessions:
     async def aclose(self) -> None:
         """End all."""
         await asyncio.gather(*(self.end(session) for session in self.all()))
+
+
+def _size(frame: Frame) -> int:
+    return len(frame.message.encode()) if frame.message is not None else 0
 
 
 def extensions_of(raw: Raw | None) -> frozenset[str]:

@@ -23,6 +23,8 @@ _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _ACK_LIMIT: Final = 2.0
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
+_STEADY: Final = 20.0
+"""Seconds for which a stream has to last to be opened again without a longer pause: each time all lists are read."""
 _OF_NOTICE: Final[Mapping[str, tuple[ListKind, ...]]] = {
     "notifications/tools/list_changed": ("tools",),
     "notifications/prompts/list_changed": ("prompts",),
@@ -195,6 +197,7 @@ class Shelf:
         pooled = self._pooled
         pause = _FIRST_PAUSE
         while pooled.lost is None:
+            began = pooled.clock.time()
             try:
                 async with listen_to(pooled.link, wanted) as messages:
                     async for message in messages:
@@ -202,7 +205,6 @@ class Shelf:
                             # It declares notices and doesn't give them: it won't learn to.
                             return
                         if message.method == _ACKNOWLEDGED:
-                            pause = _FIRST_PAUSE
                             # The notices themselves are told by the link (`on_change`).
                             self._honor(message)
             except LinkLost:
@@ -210,6 +212,8 @@ class Shelf:
             finally:
                 self._honored = frozenset()
                 self._acknowledged.set()
+            if pooled.clock.time() - began >= _STEADY:
+                pause = _FIRST_PAUSE
             await pooled.clock.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -21,12 +21,12 @@ from hotplug.door import account_of, fitting, in_process, listed, projected
 from hotplug.errors import ConnectionFailed, HotplugError, Internal, Unavailable, Unsupported
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.offers import Offer
-from hotplug.gateway.passing import Passage, RemoteProvider, Sent, masked, read_arguments
+from hotplug.gateway.passing import Passage, RemoteProvider, Sent, ThreadSeal, masked, read_arguments
 from hotplug.gateway.raw_channel import Conversation, RawChannel
-from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, Seals, ThreadRuntime, Voice
+from hotplug.gateway.voices import Caller, PassedVoice, RuntimeVoice, ThreadRuntime, Voice
 from hotplug.profile import Definition, Profile
 from hotplug.profile.versions import Range
-from hotplug.serve import Answer, Runtime, result_of
+from hotplug.serve import Answer, Runtime, Seals, result_of
 from hotplug.store import Store
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Speaker:
         self._projected: dict[str, ProjectedProvider] = {}
         self._unreached: str | None = None
         self._refused: str | None = None
+        self._logged: str | None = None
         self._edition: str | None = None
         self._offers: dict[str, Offer] = {}
         self.version = 0
@@ -148,13 +149,25 @@ class Speaker:
 
     @property
     def drift(self) -> str | None:
-        """How the server's tools differ from what its projection was tested with, in words."""
+        """How the server's tools differ from what its projection was tested with, in words, for the owner."""
         words = [_in_words(one.drift) for one in self._projected.values() if one.drift]
         return "; ".join(words) or None
 
     @property
+    def told(self) -> str | None:
+        """The problem as callers are told it: in none of the server's own words, and naming none of its tools."""
+        if self._conversation is None or self._unreached is not None or self.problem is None:
+            return self.problem
+        return f"{self.server} isn't what it is set up as, so its operations can't be used: hotplug doctor says more"
+
+    @property
+    def drifted(self) -> str | None:
+        """The drift as callers are told it: without the tools that it is of."""
+        return "its tools differ from those that its projection was tested with" if self.drift else None
+
+    @property
     def problem(self) -> str | None:
-        """Why its operations can't be used at the moment; None while they can."""
+        """Why its operations can't be used at the moment, for the owner; None while they can."""
         if self._unreached is not None:
             return self._unreached
         if self._refused is not None:
@@ -207,6 +220,10 @@ class Speaker:
 
     def _list(self) -> None:
         self.version += 1
+        if self.problem != self._logged:
+            self._logged = self.problem
+            if self.problem is not None:
+                _log.warning("%s can't be used by its profile: %s", self.server, self.problem)
         self._offers = self._voice.offers(self.server, self.instance) if self._voice is not None else {}
 
     # How it speaks
@@ -269,7 +286,8 @@ class Speaker:
         providers = [RemoteProvider(one.definition, one, conversation, self.server) for one in spoken]
         identity = account_of(f"mcp:{self.server}", self.config.target, self._store)
         if all(one.keeps_keys for one in spoken):
-            seals = Seals(self._store.sealing_key(), identity, lambda: conversation.instance)
+            key = self._store.sealing_key()
+            seals = Seals(lambda thread: ThreadSeal(key, identity, thread, lambda: conversation.instance))
             connection = RemoteProvider(Connection.definition, spoken[0], conversation, self.server)
             passages = tuple(
                 Passage(one, provider, connection, seals.of, self._store.sealing_key())
@@ -370,7 +388,7 @@ class Speaker:
             await self.settle()
             voice = self._voice
             if self.problem is not None or voice is None:
-                raise Unavailable(self.problem or f"{self.server} speaks no profile any more")
+                raise Unavailable(self.told or f"{self.server} speaks no profile any more")
             if part not in self._offers:
                 raise Unsupported(f"{self.server} doesn't offer {part}", details={"part": part})
             return await voice.call(part, read_arguments(arguments), meta, Caller(thread, authorized, instance))
@@ -401,7 +419,7 @@ class Speaker:
         """
         await self.settle()
         if self.problem is not None:
-            raise Unavailable(self.problem)
+            raise Unavailable(self.told or self.problem)
         return self._passage(part).outgoing(
             part, read_arguments(arguments), meta, thread=thread, authorized=authorized, instance=instance
         )

@@ -79,8 +79,10 @@ def caller_context(meta: Object, headers: Mapping[str, str] = _NOTHING) -> Trace
 
 def _text(raw: Raw) -> object:
     text = bytes(raw)
+    if text[:1] != b'"':
+        return None
     # A plain string is its own value: the way for every message that has one.
-    return text[1:-1].decode() if text[:1] == b'"' and b"\\" not in text else loads(raw)
+    return text[1:-1].decode() if b"\\" not in text else loads(raw)
 
 
 def _context(parent: object, state: object) -> TraceContext | None:

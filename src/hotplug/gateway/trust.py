@@ -2,6 +2,8 @@
 
 What was trusted is remembered by path and digest in the user's state folder; a change asks again. Even then such a file
 may only add servers and narrow access. It never replaces an owner's server, and sets no secret, thread or store.
+
+A change takes its servers away and leaves what it narrowed: a limit that an edit could lift would be none.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ from typing import Any, Final, Literal, cast
 
 from hotplug.errors import ConfigError, StoreError
 from hotplug.gateway.config import GatewayConfig, Narrowing, Notice, ServerConfig
-from hotplug.gateway.config_file import CONFIG_NAME, Project, default_config_path, parse_project, read_config
+from hotplug.gateway.config_file import (
+    CONFIG_NAME,
+    Project,
+    access_of,
+    default_config_path,
+    narrowing_of,
+    parse_project,
+    read_config,
+)
+from hotplug.gateway.narrowing import NOTHING
 from hotplug.store.settings import SETTINGS_NAME, SETTINGS_VARIABLE
 
 __all__ = [
@@ -76,6 +87,13 @@ class ProjectFile:
             raise ConfigError(f"{self.path} is not UTF-8") from None
         return parse_project(text, path=self.path)
 
+    def access(self) -> Any:
+        """Its `[access]` as JSON; None where it has none, or isn't TOML."""
+        try:
+            return access_of(self.data.decode("utf-8-sig"), path=self.path)
+        except (ConfigError, UnicodeDecodeError):
+            return None
+
 
 def read_project(path: Path) -> ProjectFile:
     """A project's file, read once.
@@ -103,11 +121,13 @@ class Trusted:
     Args:
         digest: Of what it said then.
         at: When.
+        access: Its `[access]` as it stood then, which holds until it is trusted again or forgotten; None: it had none.
     """
 
     path: Path
     digest: str
     at: datetime
+    access: Any = None
 
 
 class Trust:
@@ -134,10 +154,19 @@ class Trust:
         Raises:
             StoreError: The memory can't be read.
         """
-        known = self._read().get(str(file.path))
+        known = self.of(file.path)
         if known is None:
             return "unknown"
         return "trusted" if known.digest == file.digest else "changed"
+
+    def of(self, path: Path) -> Trusted | None:
+        """What was trusted under a path; None: nothing.
+
+        Raises:
+            StoreError: The memory can't be read.
+        """
+        known = self._read()
+        return known.get(str(path.expanduser().resolve())) or known.get(str(path.expanduser().absolute()))
 
     def add(self, file: ProjectFile) -> Trusted:
         """Trust a file as it stands.
@@ -145,7 +174,7 @@ class Trust:
         Raises:
             StoreError: That can't be remembered.
         """
-        new = Trusted(file.path, file.digest, datetime.now(UTC).replace(microsecond=0))
+        new = Trusted(file.path, file.digest, datetime.now(UTC).replace(microsecond=0), file.access())
         self._change({str(file.path): new})
         return new
 
@@ -172,9 +201,9 @@ class Trust:
             document: Any = json.loads(content.data)
             if document["schema"] != _SCHEMA:
                 raise StoreError(f"{self.path} is of another build: {document['schema']!r}", hint="use that build")
-            files = cast("Mapping[str, Mapping[str, str]]", document["files"])
+            files = cast("Mapping[str, Mapping[str, Any]]", document["files"])
             return {
-                name: Trusted(Path(name), entry["digest"], datetime.fromisoformat(entry["at"]))
+                name: Trusted(Path(name), entry["digest"], datetime.fromisoformat(entry["at"]), entry.get("access"))
                 for name, entry in files.items()
             }
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -197,12 +226,17 @@ class Trust:
                         known.pop(name, None)
                     else:
                         known[name] = one
-                files = {name: {"digest": one.digest, "at": one.at.isoformat()} for name, one in sorted(known.items())}
+                files = {name: _entry(one) for name, one in sorted(known.items())}
                 text = json.dumps({"schema": _SCHEMA, "files": files}, indent=2, ensure_ascii=False) + "\n"
                 content = read_content(self.path)
                 with staged(self.path, text.encode(), like=content and content.status) as temporary:
                     temporary.replace(self.path)
                     sync_folder(self.path.parent)
+
+
+def _entry(one: Trusted) -> dict[str, Any]:
+    entry: dict[str, Any] = {"digest": one.digest, "at": one.at.isoformat()}
+    return entry if one.access is None else {**entry, "access": one.access}
 
 
 def find_projects(start: Path, *, owner: Path | None = None) -> tuple[Path, ...]:
@@ -244,17 +278,28 @@ def load_config(path: Path | None = None, *, start: Path | None = None, trust: T
 
 
 def _with_project(config: GatewayConfig, path: Path, trust: Trust) -> GatewayConfig:
-    """Everything that goes wrong with a project's file costs that file."""
+    """Everything that goes wrong with a project's file costs that file; but no limit that it set."""
+    try:
+        known = trust.of(path)
+    except StoreError as error:
+        # It may have been trusted, so what it narrows counts; that of another's file harms nobody.
+        config = replace(config, narrowing=(*config.narrowing, *_as_it_stands(path)))
+        return _noticed(
+            config, Notice(str(path), f"counts for nothing but what it narrows: {error.message}", error.hint)
+        )
+    limits = known is not None and known.access is not None
+    before = (narrowing_of(known.access, known.path)[0],) if known is not None and limits else ()
+    but = ", but for what it narrowed when it was trusted" if limits else ""
+    held = replace(config, narrowing=(*config.narrowing, *before))
     try:
         file = read_project(path)
-        standing = trust.standing(file)
-        project = file.parse() if standing == "trusted" else None
-    except (ConfigError, StoreError) as error:
-        return _noticed(config, Notice(str(path), f"counts for nothing: {error.message}", error.hint))
+        project = file.parse() if known is not None and known.digest == file.digest else None
+    except ConfigError as error:
+        return _noticed(held, Notice(str(path), f"counts for nothing{but}: {error.message}", error.hint))
     if project is None:
-        why = "changed since it was trusted" if standing == "changed" else "isn't trusted"
+        why = "isn't trusted" if known is None else "changed since it was trusted"
         return _noticed(
-            config, Notice(str(path), f"{why}, and counts for nothing", f"look at it, then: hotplug trust {path}")
+            held, Notice(str(path), f"{why}, and counts for nothing{but}", f"look at it, then: hotplug trust {path}")
         )
     servers: dict[str, ServerConfig] = dict(config.servers)
     broken = dict(config.broken)
@@ -273,6 +318,15 @@ def _with_project(config: GatewayConfig, path: Path, trust: Trust) -> GatewayCon
     if project.narrowing is not None:
         narrowing = (*narrowing, project.narrowing)
     return replace(config, servers=servers, broken=broken, narrowing=narrowing, warnings=(*config.warnings, *notices))
+
+
+def _as_it_stands(path: Path) -> tuple[Narrowing, ...]:
+    """What a file narrows, trusted or not; one that can't be read leaves nothing."""
+    try:
+        found = read_project(path).parse().narrowing
+    except ConfigError:
+        return (Narrowing(path, NOTHING),)
+    return () if found is None else (found,)
 
 
 def _is_owners(config: GatewayConfig, name: str) -> bool:

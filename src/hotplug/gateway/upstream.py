@@ -82,11 +82,13 @@ class Patience:
         probe: For an answer to `server/discover` of a server whose eras aren't known.
         alive: For a sign of life of a server that seems to hang.
         page: For each page of a list.
+        cancelled: For the answer to what its caller cancelled.
     """
 
     probe: float = 3.0
     alive: float = 10.0
     page: float = 10.0
+    cancelled: float = 2.0
 
 
 class _SlotId(NamedTuple):
@@ -435,11 +437,15 @@ class Upstream:
         return await asyncio.shield(slot.starting)
 
     async def _start(self, slot: _Slot, era: Era, initialize: Object | None, *, shared: bool, last: bool) -> PooledLink:
-        if (pause := slot.backoff.remaining) > _SHORT_WAIT:
-            raise self._starter.unavailable("it ended by itself again and again", pause)
-        if pause:
-            await self._clock.sleep(pause)
-        link = await self._starter.start(era, initialize, last=last)
+        try:
+            if (pause := slot.backoff.remaining) > _SHORT_WAIT:
+                raise self._starter.unavailable("it ended by itself again and again", pause)
+            if pause:
+                await self._clock.sleep(pause)
+            link = await self._starter.start(era, initialize, last=last)
+        except BaseException:
+            self._let_go(slot)
+            raise
         self._instance = token_hex(8)
         pooled = self._hold(slot, link, self._instance, shared=shared, child=not self.remote)
         if shared and era == "legacy":
@@ -474,6 +480,8 @@ class Upstream:
             id_ = self._slot_id("legacy", LinkKey(key.thread, None))
             if not self.shared:
                 id_ = id_._replace(session=f"bridge {next(self._numbers)}")
+                # Each such child has a place only while it lives: how often they crashed is known here.
+                self._place(id_, slot.backoff)
             # Whoever has the bridge already can't be sent to the other era: a child that came up is used, however long
             # it took. The next link finds out whether it was silent in the other only because it was slow.
             final = last or slot.pooled is not None
@@ -496,11 +504,16 @@ class Upstream:
             raise causes[-1] if causes else await self._starter.fail(error.reason) from None
         return self._hold(slot, link, self._instance, shared=True, child=False)
 
-    def _place(self, id_: _SlotId) -> _Slot:
+    def _place(self, id_: _SlotId, backoff: Backoff | None = None) -> _Slot:
         slot = self._slots.get(id_)
         if slot is None:
-            slot = self._slots[id_] = _Slot(id_, Backoff(self._clock))
+            slot = self._slots[id_] = _Slot(id_, backoff or Backoff(self._clock))
         return slot
+
+    def _let_go(self, slot: _Slot) -> None:
+        """Give up the place of what nobody asks for by name again."""
+        if slot.id.session.startswith("bridge "):
+            self._slots.pop(slot.id, None)
 
     # --- while it is up, and after
 
@@ -512,6 +525,7 @@ class Upstream:
             clock=self._clock,
             ended=lambda pooled, by_itself: self._ended(slot, pooled, by_itself),
             suspected=lambda _: slot.watch.suspect() if slot.watch is not None else None,
+            cancelled=self._patience.cancelled,
         )
         slot.pooled = pooled
         self._held[pooled] = slot
@@ -539,8 +553,7 @@ class Upstream:
         slot.log_level = pooled.log_level
         self._held.pop(pooled, None)
         shelf, slot.shelf = slot.shelf, None
-        if slot.id.session.startswith("bridge "):
-            self._slots.pop(slot.id, None)
+        self._let_go(slot)
 
         async def close() -> None:
             if shelf is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -34,6 +34,15 @@ _NOTHING: Final = Catalog(0, *(Listing(offered=False),) * 4)
 _AWARE: Final = frozenset({NOETIC, CARDS})
 """Extensions whose clients know profiles, and see `connection.*`."""
 _CONNECTION: Final = "connection."
+_WORDLESS: Final = frozenset(
+    {
+        "notifications/cancelled",
+        "notifications/elicitation/complete",
+        "notifications/progress",
+        "notifications/tools/list_changed",
+    }
+)
+"""Notices that come with operations of profiles too."""
 _TOOLSETS: Final = 2_000
 _CHECKED: Final = 1_000
 _logger = logging.getLogger(__name__)
@@ -211,6 +220,11 @@ class View:
         self._editions += 1
         self._seen.clear()
 
+    def forget(self, thread: str) -> None:
+        """Keep nothing of a thread: it was closed."""
+        for aware in (False, True):
+            self._toolsets.pop((thread, aware), None)
+
     def renew(self, search: SearchConfig) -> None:
         """Go by another configuration: names and what is listed may be others."""
         self._search = search
@@ -340,6 +354,36 @@ class View:
         """Whether a caller may call any of a server's own tools: only with these comes what the server says itself."""
         return any(self.may_call(known, caller, tool) for tool in known.catalog.tools.by_name)
 
+    # What a server says in its own words
+
+    def gives_words(self, thread: str, server: str, tools: Collection[str] | None = None) -> bool:
+        """Whether a thread gets a server's prompts, resources and logs.
+
+        They go with its tools: with any of its own, or with all of it. To who has operations of a profile alone,
+        everything is said in the profile's words; to who is denied every tool, nothing is said.
+
+        Args:
+            tools: Those that it lists for this thread; default: as it listed last, for whomever.
+        """
+        if not self.grants.gives_server(thread, server):
+            return False
+        if self.grants.gives_whole(thread, server):
+            return True
+        speaker = next((one for one in self.upstreams.instances.speakers if one.server == server), None)
+        own = set(self.grants.offered(server) if tools is None else tools)
+        if speaker is not None:
+            own.difference_update(speaker.offers, speaker.hidden)
+        if own:
+            gives = self.grants.now(thread)
+            return any(gives(server, tool, ()) for tool in own)
+        return not self.upstreams.speaks(server)
+
+    def hears(self, thread: str, server: str, notice: Message) -> bool:
+        """Whether a thread is told a notice of a server's."""
+        if notice.method in _WORDLESS:
+            return self.grants.gives_server(thread, server)
+        return self.gives_words(thread, server)
+
     # Lists
 
     def list_of(self, kind: ListKind, known: Sequence[Known], caller: Caller, items: Sequence[Object]) -> Object:
@@ -352,8 +396,9 @@ class View:
         ttl: int | None = None
         for one in known:
             listing = one.catalog.of(kind)
-            for name, value in listing.extra.items():
-                result.setdefault(name, value)
+            if self.gives_words(caller.thread, one.server, one.catalog.tools.by_name):
+                for name, value in listing.extra.items():
+                    result.setdefault(name, value)
             if listing.ttl_ms is not None:
                 ttl = listing.ttl_ms if ttl is None else min(ttl, listing.ttl_ms)
         result[KINDS[kind][1]] = Raw(b"[" + b",".join(dumps(item) for item in items) + b"]")
@@ -394,8 +439,11 @@ class View:
     # Changes
 
     def heard(self, session: Session, server: str, message: Message) -> Message | None:
-        """What a session is told of what a server says besides answers: nothing of a server that is taken away."""
-        if not self.grants.gives_server(session.thread, server):
+        """What a session is told of what a server says besides answers; None: nothing."""
+        if message.kind == "request":
+            given = self.grants.gives_server(session.thread, server)
+            return message if given and (session.flies_to(server) or self.gives_words(session.thread, server)) else None
+        if not self.hears(session.thread, server, message):
             return None
         if message.method == "notifications/resources/updated":
             link = session.links().get(server)

@@ -9,34 +9,16 @@ from typing import Any, Final, Protocol, cast
 from hotplug.declare import Declaration
 from hotplug.errors import Internal
 from hotplug.gateway.offers import Offer, RawRoute
-from hotplug.gateway.passing import WINDOW, Passage, ThreadSeal, masked, opened_window
+from hotplug.gateway.passing import WINDOW, Passage, RemoteProvider, ThreadSeal, masked, opened_window
 from hotplug.gateway.raw_channel import Conversation, raw_result_of
 from hotplug.profile import Definition
-from hotplug.serve import AUTHORIZED_META, INSTANCE_META, Answer, Provider, Runtime, Seal, result_of
+from hotplug.serve import AUTHORIZED_META, INSTANCE_META, Answer, Provider, Runtime, Seal, Seals, result_of
 from hotplug.store import Store
 
-__all__ = ["Caller", "PassedVoice", "RuntimeVoice", "Seals", "ThreadRuntime", "Voice"]
+__all__ = ["Caller", "PassedVoice", "RuntimeVoice", "ThreadRuntime", "Voice"]
 
-_THREADS: Final = 1_000
-"""Threads whose seals are kept; they are made again when needed."""
 _GRACE: Final = 5.0
 """Seconds that a server has beyond a part's own limit."""
-
-
-class Seals:
-    """A seal for each thread."""
-
-    def __init__(self, key: bytes, identity: str, instance: Callable[[], str]) -> None:
-        self._key, self._identity, self._instance = key, identity, instance
-        self._seals: dict[str, Seal] = {}
-
-    def of(self, thread: str) -> Seal:
-        found = self._seals.get(thread)
-        if found is None:
-            if len(self._seals) >= _THREADS:
-                self._seals.clear()
-            found = self._seals[thread] = ThreadSeal(self._key, self._identity, thread, self._instance)
-        return found
 
 
 class ThreadRuntime(Runtime):
@@ -46,7 +28,8 @@ class ThreadRuntime(Runtime):
         self, *providers: Provider, store: Store, identity: str, name: str, instance: Callable[[], str]
     ) -> None:
         super().__init__(*providers, store=store, identity=identity, name=name)
-        self._of_threads = Seals(store.sealing_key(), identity, instance)
+        key = store.sealing_key()
+        self._of_threads = Seals(lambda thread: ThreadSeal(key, identity, thread, instance))
 
     def seal(self, principal: str) -> Seal:
         return self._of_threads.of(principal)
@@ -109,6 +92,9 @@ class RuntimeVoice:
         }
 
     def _under(self, provider: Provider, part: str) -> frozenset[str]:
+        if isinstance(provider, RemoteProvider):
+            way = provider.spoken.ways.get(part)
+            return frozenset() if way is None else frozenset({way.tool})
         plans: Any = getattr(provider, "plans", None)
         plan = plans.get(part) if plans is not None else None
         if plan is None:

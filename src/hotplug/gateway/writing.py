@@ -86,6 +86,8 @@ def settle(found: Sequence[Imported], keep: Callable[[Imported, FoundSecret], Ke
         for secret in one.secrets:
             keeping = "env" if secret.value is None else keep(one, secret)
             kind, _, key = secret.place.partition(".")
+            if keeping == "plain" and kind == "oauth":
+                keeping = "file"  # A client's secret is never taken in plain.
             if keeping == "plain":
                 plain.append(f"{one.name}.{secret.place}")
                 continue

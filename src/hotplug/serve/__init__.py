@@ -4,7 +4,7 @@ from hotplug.serve.attach import Attached, attach, principal_of, result_of
 from hotplug.serve.bound import MEMBER_META, Bound, Tool, bind
 from hotplug.serve.call import Call, current_call
 from hotplug.serve.provider import Memory, NativeProvider, ProjectionRef, Provider
-from hotplug.serve.refs import Seal
+from hotplug.serve.refs import Seal, Seals
 from hotplug.serve.run import build, run
 from hotplug.serve.runtime import (
     AUTHORIZED_META,
@@ -31,6 +31,7 @@ __all__ = [
     "Provider",
     "Runtime",
     "Seal",
+    "Seals",
     "Tool",
     "attach",
     "bind",

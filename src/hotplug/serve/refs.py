@@ -6,13 +6,18 @@ import base64
 import binascii
 import hashlib
 import hmac
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from hotplug.errors import NotFound
 
-__all__ = ["Seal"]
+__all__ = ["Seal", "Seals"]
 
-_KEPT = 4096
+_KEPT = 1024
 """Refs, and handles, that are remembered with what they stand for."""
+_PRINCIPALS = 256
+"""Principals whose seals are kept: one costs little to make again."""
 
 _MAC_BYTES = 12
 """96 bits: forging one means guessing it against a server that answers `not_found` each time."""
@@ -74,6 +79,35 @@ class Seal:
         code = self._base.copy()
         code.update(_measured(kind) + handle)
         return _text(code.digest()[:_MAC_BYTES])
+
+
+S = TypeVar("S", bound=Seal)
+
+
+class Seals(Generic[S]):
+    """The seals of those who called last.
+
+    Args:
+        make: Makes one for a principal.
+    """
+
+    def __init__(self, make: Callable[[str], S]) -> None:
+        self._make = make
+        self._kept: OrderedDict[str, S] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of(self, principal: str) -> S:
+        """The seal of a principal."""
+        found = self._kept.get(principal)
+        if found is None:
+            if len(self._kept) >= _PRINCIPALS:
+                self._kept.popitem(last=False)
+            found = self._kept[principal] = self._make(principal)
+        else:
+            self._kept.move_to_end(principal)
+        return found
 
 
 def _measured(text: str) -> bytes:

@@ -40,7 +40,7 @@ from hotplug.serve.call import Call, ended, running
 from hotplug.serve.connection import ConnectionParts, without_of
 from hotplug.serve.once import argument_digest
 from hotplug.serve.provider import Memory, Provider, providers_of
-from hotplug.serve.refs import Seal
+from hotplug.serve.refs import Seal, Seals
 from hotplug.store import CoCommitting, Finished, Fresh, InFlight, Mismatch, Store, StoredReceipt, Token
 from hotplug.store import InDoubt as StillInDoubt
 
@@ -89,7 +89,7 @@ class Runtime:
         self.store = store
         self.identity = identity
         self.name = name
-        self._seals: dict[str, Seal] = {}
+        self._seals = Seals(lambda principal: Seal(self.store.sealing_key(), self.identity, principal))
         self.connection = ConnectionParts(self)
         self.bound: dict[str, Bound] = {}
         memory = Memory(store, identity)
@@ -151,10 +151,7 @@ class Runtime:
 
     def seal(self, principal: str) -> Seal:
         """The seal of refs for a principal."""
-        found = self._seals.get(principal)
-        if found is None:
-            found = self._seals[principal] = Seal(self.store.sealing_key(), self.identity, principal)
-        return found
+        return self._seals.of(principal)
 
     async def call(
         self, name: str, arguments: Any, *, meta: Mapping[str, Any] | None = None, principal: str = "local"

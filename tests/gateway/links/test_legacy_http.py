@@ -175,6 +175,36 @@ async def test_a_session_that_the_server_forgot_loses_the_link_and_nothing_was_d
         assert "DELETE" not in {verb for verb, _, _ in got}
 
 
+async def test_a_server_without_a_general_stream_keeps_its_session_however_it_says_so(serve_http: ServeHttp) -> None:
+    async with serve_http(faulty([], [Response(status_code=404)])) as url, linked(f"{url}/mcp", "legacy") as link:
+        async with asyncio.timeout(10):
+            assert [frame async for frame in link.general()] == []
+        assert link.lost is None
+        assert await ask(link, request("legacy", "ping")) == {}
+
+
+async def test_a_general_stream_that_is_gone_with_its_session_loses_the_link(serve_http: ServeHttp) -> None:
+    stream = Response("retry: 10\nid: e1\ndata:\n\n", media_type="text/event-stream")
+    gone = Response(status_code=404)
+    async with serve_http(faulty([], [stream, gone])) as url, linked(f"{url}/mcp", "legacy") as link:
+        async with asyncio.timeout(10):
+            assert len([frame async for frame in link.general()]) == 1
+        assert link.lost is not None
+
+
+async def test_a_server_that_says_to_come_back_at_once_isnt_asked_without_pause(serve_http: ServeHttp) -> None:
+    streams = [Response("retry: 0\nid: e1\ndata:\n\n", media_type="text/event-stream") for _ in range(1000)]
+    async with serve_http(faulty([], streams)) as url, linked(f"{url}/mcp", "legacy") as link:
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(10):
+            seen = 0
+            async for _ in link.general():
+                seen += 1
+                if seen == 20:
+                    break
+        assert asyncio.get_running_loop().time() - began > 19 * 0.009
+
+
 async def test_the_general_stream_is_opened_anew_after_its_last_event_until_there_is_none(
     serve_http: ServeHttp,
 ) -> None:

@@ -118,3 +118,22 @@ def test_the_limit_is_of_each_event_alone() -> None:
     parser = SseParser(limit=100)
     assert len(parser.feed(b"data: xxxxxxxxxxxxxxxxxxxx\n\n" * 50)) == 50
     assert all(not parser.feed(b": ping\n\n") for _ in range(100))
+
+
+def test_an_event_may_be_as_large_as_is_allowed_however_it_comes() -> None:
+    limit = 1000
+    for size in (1, 7, 500, 2000):
+        parser = SseParser(limit)
+        events: list[SseEvent] = []
+        stream = b"data: " + b"x" * (limit - 10) + b"\n\n"
+        for _ in range(2):
+            for at in range(0, len(stream), size):
+                events += parser.feed(stream[at : at + size])
+        assert [len(event.data or b"") for event in events] == [limit - 10] * 2
+        with pytest.raises(SseTooLarge):
+            _feed(parser, b"data: " + b"x" * 2 * limit + b"\n", size)
+
+
+def _feed(parser: SseParser, stream: bytes, size: int) -> None:
+    for at in range(0, len(stream), size):
+        parser.feed(stream[at : at + size])

@@ -21,10 +21,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from hotplug.connect.secrets import ConfiguredSecrets, NoSecrets
+from hotplug.connect.secrets import ConfiguredSecrets, NoSecrets, SecretName
 from hotplug.connect.target import CommandTarget, HttpTarget
 from hotplug.errors import AuthError, ConfigError, ConnectError, PermissionDenied
-from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.config import OAuthSettings, ServerConfig
 from hotplug.gateway.oauth import Login, keeper_of
 from hotplug.gateway.oauth.flow import Unanswered, safe_address, token_method
 from hotplug.gateway.oauth.login import log_in, log_out
@@ -320,6 +320,28 @@ async def test_logging_out_removes_what_can_t_be_revoked(tmp_path: Path) -> None
     assert not list(tmp_path.glob("*.json"))
     done = await log_out(config, NoSecrets(), folder=tmp_path)
     assert not done.was
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "said"),
+    [
+        (OAuthSettings("cid", SecretName("gone")), {}, "may not go to server"),
+        (OAuthSettings(), {"client": {"client_id": 7}}, "ValidationError"),
+        (OAuthSettings(), {"authorization": {"revocation_endpoint": "http://127.0.0.1:9/x"}}, "ValidationError"),
+        (OAuthSettings(), {"resource": {"resource": "no url"}}, "ValidationError"),
+    ],
+)
+async def test_logging_out_says_why_whatever_keeps_it_from_revoking(
+    tmp_path: Path, settings: OAuthSettings, kept: dict[str, Any], said: str
+) -> None:
+    async with guarded() as server:
+        login = await try_in(server.config(), tmp_path)
+        config = replace(server.config(), oauth_settings=settings)
+        keeper_of(config.name, server.url, folder=tmp_path).write(replace(login, **kept))
+        done = await log_out(config, NoSecrets(), folder=tmp_path)
+    assert done.was
+    assert said in str(done.problem)
+    assert not list(tmp_path.glob("*.json"))
 
 
 async def test_two_who_log_in_at_once_come_back_each_to_their_own(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def meta(text: str) -> Any:
         ("{}", {"traceparent": PARENT, "tracestate": "b=2"}, TraceContext(TRACE, PARENT, "b=2")),
         (f'{{"traceparent":"{PARENT}"}}', {"traceparent": PARENT.replace("b7", "c8")}, CONTEXT),
         ('{"traceparent":5}', {"traceparent": PARENT}, CONTEXT),
+        (f'{{"traceparent":{"5" * 5000}}}', {"traceparent": PARENT}, CONTEXT),
         (f'{{"traceparent":"{PARENT}","tracestate":"{"x" * 600}"}}', {}, CONTEXT),
         (f'{{"traceparent":"{PARENT}","tracestate":7}}', {}, CONTEXT),
         (f'{{"traceparent":"01{PARENT[2:]}-more"}}', {}, TraceContext(TRACE, f"01{PARENT[2:]}-more")),

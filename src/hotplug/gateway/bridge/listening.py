@@ -18,6 +18,8 @@ __all__ = ["Listening", "NotHeard"]
 _logger: Final = logging.getLogger("hotplug.gateway")
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 30.0
+_STEADY: Final = 20.0
+"""Seconds for which a stream has to last to be opened again without a longer pause: its client is told each time."""
 _PATIENCE: Final = 30.0
 _KINDS: Final = {
     "tools": ("toolsListChanged", "notifications/tools/list_changed"),
@@ -138,10 +140,10 @@ class Listening:
         pause = _FIRST_PAUSE
         heard = False
         while True:
+            began = asyncio.get_running_loop().time()
             try:
                 async for notice in self._stream(lists, uris):
                     if isinstance(notice, frozenset):
-                        pause = _FIRST_PAUSE
                         if opened is not None and not opened.done():
                             opened.set_result(notice)
                         if heard:
@@ -162,6 +164,8 @@ class Listening:
                 return
             if self._link.lost is not None:
                 return
+            if asyncio.get_running_loop().time() - began >= _STEADY:
+                pause = _FIRST_PAUSE
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

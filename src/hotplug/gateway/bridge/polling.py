@@ -15,6 +15,7 @@ from hotplug.gateway.message import Message
 __all__ = ["whole_exchange"]
 
 _USUAL_MS: Final = 1000
+_SHORTEST_MS: Final = 10
 _LONGEST_MS: Final = 30_000
 
 
@@ -56,7 +57,7 @@ class _Polled:
         while True:
             async for frame in self._frames:
                 last = frame.event_id or last
-                pause = pause if frame.retry is None else min(frame.retry, _LONGEST_MS)
+                pause = pause if frame.retry is None else min(max(frame.retry, _SHORTEST_MS), _LONGEST_MS)
                 if frame.message is not None:
                     self.answered = frame.message.is_answer
                     yield frame

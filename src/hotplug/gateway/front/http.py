@@ -227,15 +227,13 @@ class HttpFront:
         caller = Caller(
             thread, "legacy", session.id, session=session, headers=request.headers, extensions=session.extensions
         )
-        session.active += 1
-        try:
+        with self._sessions.using(session):
             if message.kind != "request":
-                await self._router.accept(caller, message)
+                if not _gives_up(session, message):
+                    await self._router.accept(caller, message)
                 await _respond(request.send, 202, b"", (_SESSION.encode(), session.id.encode()))
                 return
             await self._legacy_request(session, caller, message, request)
-        finally:
-            session.active -= 1
 
     async def _legacy_request(self, session: Session, caller: Caller, message: Message, request: _Request) -> None:
         """Answer a request in a task of its own: a client that goes away hasn't cancelled; it says so if it wants."""
@@ -245,9 +243,14 @@ class HttpFront:
             async with self._router.handle(caller, message) as answer:
                 if answer.frames is None or answer.status is not None:
                     # A server behind HTTP keeps its streams itself, and clients come back to those.
-                    await self._write(request, answer, legacy=session)
+                    try:
+                        await self._write(request, answer, legacy=session)
+                    except asyncio.CancelledError:
+                        if request.gone and answer.leave is not None:
+                            answer.leave()
+                        raise
                     return
-                stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE)
+                stream = session.replay.open(primed=session.protocol >= _PRIMED_SINCE, awaited=True)
                 kept.set_result(stream)
                 try:
                     async with contextlib.aclosing(cast("AsyncGenerator[Frame]", answer.frames)) as frames:
@@ -256,7 +259,7 @@ class HttpFront:
                 finally:
                     stream.end()
 
-        task = session.spawn(run())
+        task = session.spawn(message.id or b"null", run())
         try:
             async with self._watched(session.thread, request) as watch:
                 await asyncio.wait({task, kept}, return_when=asyncio.FIRST_COMPLETED)
@@ -264,18 +267,26 @@ class HttpFront:
                     await self._stream(request, kept.result().read(), session)
                 elif not task.cancelled():
                     await task
-                elif not request.begun:
-                    # It ended with the session, and nobody else cancels it.
+                elif request.begun:
+                    await request.finish()
+                elif session.closed:
                     raise _session_gone()
+                else:
+                    # The client cancelled it, and wants no answer.
+                    await _respond(request.send, 200, b"", *SSE_HEADERS, (_SESSION.encode(), session.id.encode()))
                 watch.done()
         finally:
-            if not kept.done():
+            if kept.done():
+                kept.result().leave()
+            else:
                 kept.cancel()
                 task.cancel()
 
     async def _initialize(self, thread: str, request: _Request, message: Message) -> None:
         if request.headers.get(_SESSION) is not None:
             self._session(thread, request)
+        if self._sessions.full:
+            raise _too_many()
         session = self._new_session(thread, message)
         caller = Caller(
             thread, "legacy", session.id, session=session, headers=request.headers, extensions=session.extensions
@@ -283,10 +294,10 @@ class HttpFront:
         try:
             result = await self._router.hello(caller)
             if not self._sessions.add(session):
-                raise _answered(Message.error_of(None, -32603, "Too many open sessions"), 503)
+                raise _too_many()
         except BaseException:
             with contextlib.suppress(Exception):
-                await session.aclose()
+                await self._sessions.drop(session)
             raise
         answer = Answer(message=Message.result_of(message.id or b"null", result))
         await self._write(request, answer, legacy=session)
@@ -296,9 +307,8 @@ class HttpFront:
             words = "Not Acceptable: Client must accept text/event-stream"
             raise _answered(Message.error_of(None, INVALID_REQUEST, words), 406)
         session = self._session(thread, request)
-        session.active += 1
-        try:
-            last = request.headers.get("last-event-id")
+        last = request.headers.get("last-event-id")
+        with self._sessions.using(session):
             async with self._watched(thread, request) as watch:
                 if last is not None and last.startswith("~"):
                     found = session.replay.find(last)
@@ -311,8 +321,6 @@ class HttpFront:
                 else:
                     await self._stream(request, session.general(), session)
                 watch.done()
-        finally:
-            session.active -= 1
 
     async def _resume(self, request: _Request, session: Session, last: str) -> None:
         server, _, event_id = last.partition("~")
@@ -330,7 +338,9 @@ class HttpFront:
 
                 await self._stream(request, mapped(answer.frames), session)
         except LinkLost:
-            raise _session_gone() from None
+            if not request.begun:
+                raise _session_gone() from None
+            await request.finish()
 
     @contextlib.asynccontextmanager
     async def _watched(self, thread: str, request: _Request) -> AsyncGenerator[_Watch]:
@@ -440,7 +450,9 @@ class _StreamWriter:
     def _tick(self) -> None:
         due = self._quiet_since + _PING_SECONDS
         if due <= self._loop.time():
-            self._pinging = self._loop.create_task(self.write(PING))
+            # One that still waits for its reader is enough.
+            if self._pinging is None or self._pinging.done():
+                self._pinging = self._loop.create_task(self.write(PING))
             due = self._loop.time() + _PING_SECONDS
         self._timer = self._loop.call_at(due, self._tick)
 
@@ -458,6 +470,8 @@ class _Request:
         self.begun = False
         """Whether an answer has begun."""
         self.ended = False
+        self.gone = False
+        """Whether the client went away before the answer was whole."""
         self._send = send
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
@@ -524,7 +538,7 @@ class _Watch:
     async def _watch(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
             pass
-        self.stopped = True
+        self.stopped = self._request.gone = True
         self._task.cancel()
 
     def break_off(self) -> None:
@@ -541,6 +555,16 @@ class _Watch:
 def _answered(message: Message, status: int | None = None) -> _Done:
     """An answer of ours as JSON, with the status that goes with its error."""
     return _Done(status or http_status(message.error_code), message.encode(), _JSON)
+
+
+def _too_many() -> _Done:
+    return _answered(Message.error_of(None, INTERNAL_ERROR, "Too many open sessions"), 503)
+
+
+def _gives_up(session: Session, message: Message) -> bool:
+    """Whether it cancels a request that no server knows of yet."""
+    raw = message.params.get("requestId") if message.method == "notifications/cancelled" else None
+    return raw is not None and session.give_up(bytes(raw))
 
 
 def _session_gone() -> _Done:

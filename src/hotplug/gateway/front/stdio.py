@@ -12,13 +12,13 @@ import logging
 import os
 import stat
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from io import BufferedReader, BufferedWriter, FileIO
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from hotplug.gateway.eras import CAPABILITIES_META, VERSION_META, check_modern
 from hotplug.gateway.link import Answer, Frame
-from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, Message, NotAMessage
+from hotplug.gateway.message import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, Message, NotAMessage
 from hotplug.gateway.router import Router
 from hotplug.gateway.sessions import Session, extensions_of
 from hotplug.gateway.view import Caller
@@ -55,6 +55,7 @@ class StdioFront:
         thread: Whose requests these are.
         open_thread: Whether the thread may still be used; asked for each request.
         new_session: Makes the session of a client that says `initialize`.
+        released: Told of each session that has ended.
     """
 
     def __init__(
@@ -64,32 +65,35 @@ class StdioFront:
         new_session: Callable[[str, Message], Session],
         open_thread: Callable[[], bool],
         lines: Lines,
+        released: Callable[[Session], Awaitable[None]],
     ) -> None:
         self._router = router
         self.thread = thread
         self._new_session = new_session
         self._open_thread = open_thread
         self._lines = lines
+        self._released = released
         self._session: Session | None = None
         self._running: dict[bytes, asyncio.Task[None]] = {}
+        self._passing: set[asyncio.Task[None]] = set()
         self._others: set[asyncio.Task[None]] = set()
         self._scopes = itertools.count(1)
 
     async def serve(self) -> None:
         """Answer until the client closes its end; what is under way then, and isn't about done, is cancelled."""
         try:
-            while line := await self._lines.read():
+            while line := await self._next():
                 if line.strip():
                     await self._take(line.rstrip(b"\r\n"))
-            if self._running:
-                await asyncio.wait(self._running.values(), timeout=_LAST)
+            if due := [*self._running.values(), *self._passing]:
+                await asyncio.wait(due, timeout=_LAST)
         finally:
-            tasks = [*self._running.values(), *self._others]
+            tasks = [*self._running.values(), *self._passing, *self._others]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if self._session is not None:
-                await self._session.aclose()
+                await self._close(self._session)
 
     async def end(self) -> None:
         """Break off what is under way: the thread was closed. What comes from now on is refused."""
@@ -98,9 +102,22 @@ class StdioFront:
             task.cancel()
         await asyncio.gather(*running.values(), return_exceptions=True)
         if session is not None:
-            await session.aclose()
+            await self._close(session)
         for id_ in running:
             await self._write(_not_open(id_))
+
+    async def _close(self, session: Session) -> None:
+        await session.aclose()
+        await self._released(session)
+
+    async def _next(self) -> bytes:
+        while True:
+            try:
+                return await self._lines.read()
+            except ValueError:
+                # What is left of it comes as lines that are no messages.
+                words = f"a line has at most {LINE_LIMIT // 1024 // 1024} MiB"
+                await self._write(Message.error_of(None, PARSE_ERROR, words))
 
     async def _take(self, line: bytes) -> None:
         try:
@@ -109,15 +126,12 @@ class StdioFront:
             await self._write(Message.error_of(error.id, error.code, error.message))
             return
         if message.kind != "request":
-            await self._accept(message)
+            self._take_besides(message)
             return
         id_ = message.id or b"null"
         if id_ in self._running or len(self._running) >= _AT_ONCE:
             words = "another request with this id is under way" if id_ in self._running else "too many requests at once"
             await self._write(Message.error_of(id_, INVALID_REQUEST, words))
-            return
-        if not self._open_thread():
-            await self._write(_not_open(id_))
             return
         task = asyncio.create_task(self._answered(id_, message))
         self._running[id_] = task
@@ -138,6 +152,9 @@ class StdioFront:
             await self._write(Message.error_of(id_, INTERNAL_ERROR, "Internal error"))
 
     async def _answer(self, id_: bytes, message: Message) -> None:
+        if not self._open_thread():
+            await self._write(_not_open(id_))
+            return
         if message.method == "initialize":
             await self._initialize(id_, message)
             return
@@ -163,12 +180,10 @@ class StdioFront:
         session = self._new_session(self.thread, message)
         old, self._session = self._session, session
         if old is not None:
-            await old.aclose()
+            await self._close(old)
         result = await self._router.hello(self._legacy(session))
         await self._write(Message.result_of(id_, result))
-        task = asyncio.create_task(self._general(session))
-        self._others.add(task)
-        task.add_done_callback(self._others.discard)
+        _keep(self._others, self._general(session))
 
     async def _general(self, session: Session) -> None:
         async for frame in session.general():
@@ -184,14 +199,29 @@ class StdioFront:
             words = f"the server answered with HTTP status {answer.status}"
             await self._write(Message.error_of(id_, -32603, words))
 
-    async def _accept(self, message: Message) -> None:
-        if message.method == "notifications/cancelled" and self._session is None:
+    def _take_besides(self, message: Message) -> None:
+        """Pass on what isn't answered, beside everything else: whom it is for may take it slowly, or never."""
+        if message.method == "notifications/cancelled":
             raw = message.params.get("requestId")
-            task = self._running.get(bytes(raw)) if raw is not None else None
-            if task is not None:
+            id_ = bytes(raw) if raw is not None else b"null"
+            task = self._running.get(id_)
+            if task is not None and (self._session is None or self._session.flying(id_) is None):
+                # No server knows of it yet.
                 task.cancel()
-        elif self._session is not None and self._open_thread():
-            await self._router.accept(self._legacy(self._session), message)
+                return
+        if self._session is None:
+            return
+        if len(self._passing) >= _AT_ONCE:
+            _logger.warning("%s is dropped: servers take no more", message.method or "an answer")
+            return
+        _keep(self._passing, self._accept(self._session, message))
+
+    async def _accept(self, session: Session, message: Message) -> None:
+        try:
+            if self._open_thread():
+                await self._router.accept(self._legacy(session), message)
+        except Exception as error:
+            _logger.error("passing a message on failed (%s)", type(error).__name__, exc_info=error)
 
     async def _frame(self, frame: Frame) -> None:
         if frame.message is not None:
@@ -200,6 +230,12 @@ class StdioFront:
     async def _write(self, message: Message) -> None:
         with contextlib.suppress(ConnectionError):
             await self._lines.write(message.line())
+
+
+def _keep(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.create_task(work)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 def _not_open(id_: bytes) -> Message:

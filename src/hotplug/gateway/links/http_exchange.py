@@ -146,6 +146,10 @@ class EventStream:
         else:
             self._response.close()
 
+    def leave(self) -> None:
+        """Its reader may come back: as if the server had ended it, where it can be gone on with."""
+        self.ended = self.ended or not self._misses_answer()
+
     def abort(self) -> None:
         """The link is closed: whoever reads gets `LinkLost`."""
         self._resumable = False

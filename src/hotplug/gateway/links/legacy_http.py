@@ -42,6 +42,7 @@ _DELETE_LIMIT: Final = 2.0
 _CANCEL_LIMIT: Final = 5.0
 _FIRST_WAIT: Final = 1.0
 _LONGEST_WAIT: Final = 30.0
+_SHORTEST_WAIT: Final = 0.01
 
 
 async def open_legacy(
@@ -106,6 +107,7 @@ class LegacyHttpLink:
         self._changes = Changes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._greeted = False
+        self._streamed = False
         self._ending: asyncio.Task[None] | None = None
 
     @property
@@ -195,7 +197,8 @@ class LegacyHttpLink:
             self._own[_SESSION] = response.headers[_SESSION]
         if response.status == 200 and content_type(response) == "text/event-stream":
             stream = self._open.add(EventStream(self._endpoint, response, self.restored, resumable=True))
-            return Answer(frames=stream, status=200, headers=given_headers(response)), stream
+            headers = given_headers(response)
+            return Answer(frames=stream, status=200, headers=headers, leave=stream.leave), stream
         answer = await self._open.whole(self._endpoint, response, self.restored)
         self._ids.forget(ticket)
         return answer, None
@@ -238,10 +241,8 @@ class LegacyHttpLink:
         if ticket is None:
             return message
         if message.is_answer:
-            if ticket.token is not None and "task" in message.result:
-                self._ids.park(ticket)
-            else:
-                self._ids.forget(ticket)
+            # It may come once more, for a reader whose connection broke meanwhile; so may the progress of its task.
+            self._ids.park(ticket)
         return ticket.restored(message)
 
     # HTTP
@@ -262,7 +263,10 @@ class LegacyHttpLink:
         if event_id:
             all_headers["last-event-id"] = event_id
         response = await self._open.request(self._endpoint, method, all_headers, body)
-        if response.status == 404 and _SESSION in self._own:
+        if method == "GET" and not event_id and not self._streamed:
+            # There may be no such stream at all: some servers say that like this, too.
+            self._streamed = response.status == 200
+        elif response.status == 404 and _SESSION in self._own:
             response.close()
             self._lose(_GONE)
             raise LinkLost(_GONE, sent=False)
@@ -298,7 +302,7 @@ class LegacyHttpLink:
             seconds = wait if stream is None or stream.retry is None else stream.retry / 1000
             wait = min(wait * 2, _LONGEST_WAIT)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(seconds, _LONGEST_WAIT)):
+                async with asyncio.timeout(min(max(seconds, _SHORTEST_WAIT), _LONGEST_WAIT)):
                     await self._open.closed.wait()
 
     def _lose(self, reason: str) -> None:

@@ -86,6 +86,8 @@ class SseParser:
             self._line.append(first)
             return []
         if self._line:
+            # What of this line was counted as it came is counted again as what it says.
+            self._size -= sum(map(len, self._line))
             self._line.append(first)
             first = b"".join(self._line)
             self._line.clear()

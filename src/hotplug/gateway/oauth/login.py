@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from hotplug.connect.launch import HttpLaunch, launch_of
 from hotplug.connect.masking import mask_url, neutral
 from hotplug.connect.secrets import Secrets
-from hotplug.errors import AuthError, ConfigError, ConnectError, StoreError
+from hotplug.errors import AuthError, ConfigError, ConnectError, HotplugError, StoreError
 from hotplug.gateway.config import ServerConfig
 from hotplug.gateway.oauth.address import remote_target
 from hotplug.gateway.oauth.flow import (
@@ -311,6 +311,9 @@ async def _revoked(config: ServerConfig, url: str, secrets: Secrets, login: Logi
                 response = await hand.send(httpx2.Request("POST", endpoint, data=form, headers=headers))
                 if response.status_code != 200:
                     return LoggedOut(True, problem=f"its authorization server answers {hand.last_words()}")
-    except (Unanswered, OAuthFlowError) as error:
-        return LoggedOut(True, problem=str(error) if isinstance(error, Unanswered) else type(error).__name__)
+    except (Unanswered, HotplugError) as error:
+        return LoggedOut(True, problem=str(error))
+    except (OAuthFlowError, ValueError) as error:
+        # What was kept can't be used; its text may hold what stands there.
+        return LoggedOut(True, problem=type(error).__name__)
     return LoggedOut(True, revoked=True)
