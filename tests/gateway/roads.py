@@ -62,17 +62,29 @@ class Reply:
 
 
 class Wire:
-    """One connection of HTTP/1.1, on which a request goes out as it is written."""
+    """One connection of HTTP/1.1, on which a request goes out as it is written.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    Args:
+        limit: Seconds for an answer's head, and for its body.
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: float = 20) -> None:
         self.reader = reader
         self.writer = writer
+        self.limit = limit
         self.bodiless = False
 
     @classmethod
     @asynccontextmanager
     async def sent(
-        cls, port: int, method: str, target: str, headers: Sequence[tuple[str, str]], body: bytes = b""
+        cls,
+        port: int,
+        method: str,
+        target: str,
+        headers: Sequence[tuple[str, str]],
+        body: bytes = b"",
+        *,
+        limit: float = 20,
     ) -> AsyncIterator[Self]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         given = {name.lower() for name, _ in headers}
@@ -80,7 +92,7 @@ class Wire:
         length = [("Content-Length", str(len(body)))] if body or method == "POST" else []
         lines = [f"{method} {target} HTTP/1.1", *(f"{k}: {v}" for k, v in (*more, *headers, *length)), "", ""]
         writer.write("\r\n".join(lines).encode("latin-1") + body)
-        wire = cls(reader, writer)
+        wire = cls(reader, writer, limit)
         wire.bodiless = method == "HEAD"
         try:
             yield wire
@@ -89,7 +101,7 @@ class Wire:
             await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
     async def head(self) -> tuple[int, tuple[tuple[str, str], ...]]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(self.limit):
             raw = await self.reader.readuntil(b"\r\n\r\n")
         status, *lines = raw.decode("latin-1").strip().split("\r\n")
         split = [line.split(": ", 1) for line in lines]
@@ -106,7 +118,7 @@ class Wire:
         status, headers = await self.head()
         given = dict(headers)
         body = b""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(self.limit):
             if given.get("transfer-encoding") == "chunked":
                 while part := await self.chunk():
                     body += part
@@ -134,11 +146,12 @@ class Wire:
 
 @dataclass
 class Thread:
-    """A client of one thread, with its token."""
+    """A client of one thread, with its token; `limit` is the seconds that it waits for an answer."""
 
     hall: Hall
     id: str
     token: str
+    limit: float = 20
     _ids: int = field(default=0, repr=False)
 
     @property
@@ -161,7 +174,7 @@ class Thread:
         aware: bool = False,
     ) -> Reply:
         headers, data = self.written(method, params, meta=meta, body=body, id_=id_, name=name, aware=aware)
-        async with Wire.sent(self.hall.port, "POST", self.path, headers, data) as wire:
+        async with Wire.sent(self.hall.port, "POST", self.path, headers, data, limit=self.limit) as wire:
             return await wire.reply()
 
     def written(
@@ -234,7 +247,9 @@ class Session:
         return [*self.thread.bearer, ("Accept", ACCEPT), ("Content-Type", "application/json"), *session]
 
     async def send(self, data: bytes) -> Reply:
-        async with Wire.sent(self.thread.hall.port, "POST", self.thread.path, self.headers, data) as wire:
+        thread = self.thread
+        port, limit = thread.hall.port, thread.limit
+        async with Wire.sent(port, "POST", thread.path, self.headers, data, limit=limit) as wire:
             return await wire.reply()
 
     async def request(self, method: str, params: Mapping[str, Any] | None = None, id_: Any = 1) -> Reply:

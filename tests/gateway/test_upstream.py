@@ -260,6 +260,17 @@ async def test_a_slow_server_of_one_era_that_is_silent_in_the_other_is_asked_twi
         assert asked not in child.lines()[before:]
 
 
+async def test_a_child_behind_a_bridge_that_starts_slower_than_the_ones_before_is_used(tmp_path: Path) -> None:
+    seconds = tmp_path / "seconds"
+    seconds.write_text("0")
+    child = Child(tmp_path, "takes_long", str(seconds), "legacy")
+    async with Pool(configs(child), patience=QUICK) as pool:
+        upstream = pool.upstreams[child.name]
+        assert await call(await upstream.link("modern", ONE), "echo") == "{}"
+        seconds.write_text("2")
+        assert await call(await upstream.link("modern", OTHER), "echo") == "{}"
+
+
 async def test_a_modern_client_turns_no_other_client_to_a_bridge(tmp_path: Path) -> None:
     child = Child(tmp_path, "plain", "unsaid")
     async with Pool(configs(child)) as pool:

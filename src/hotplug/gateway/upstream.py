@@ -403,8 +403,11 @@ class Upstream:
                 id_ = id_._replace(session=f"bridge {next(self._numbers)}")
                 # Each such child has a place only while it lives: how often they crashed is known here.
                 self._place(id_, slot.backoff)
+            # Whoever has the bridge already can't be sent to the other era: a child that came up is used, however long
+            # it took. The next link finds out whether it was silent in the other only because it was slow.
+            final = last or slot.pooled is not None
             try:
-                below = await self._native(id_, "legacy", params, last=last, shared=self.shared)
+                below = await self._native(id_, "legacy", params, last=final, shared=self.shared)
             except (Unavailable, OtherEra) as error:
                 causes.append(error)
                 raise LinkLost(str(error), sent=False) from None

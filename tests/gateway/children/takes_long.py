@@ -1,7 +1,11 @@
-"""Does everything right after the seconds that it needs to start; may pass over what it doesn't know in silence."""
+"""Does everything right after the seconds that it needs to start; may pass over what it doesn't know in silence.
+
+The seconds, or a file that holds them.
+"""
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from wire import Server, Silence
@@ -17,5 +21,5 @@ if eras == "legacy":
     server.others["server/discover"] = silent
 if eras == "modern":
     server.others["initialize"] = silent
-time.sleep(float(seconds))
+time.sleep(float(Path(seconds).read_text() if Path(seconds).is_file() else seconds))
 server.run()
