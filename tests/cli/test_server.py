@@ -31,7 +31,7 @@ def test_what_is_set_up_is_listed(run: Run, config: Path) -> None:
     ran = run("server", "list")
     assert ran.code == 1
     lines = ran.out.splitlines()
-    assert lines[0] == "✓ work  npm:x  (speaks calendar)"
+    assert lines[0] == "• work  npm:x  (speaks calendar)"
     assert lines[1] == "– off   https://example.org/mcp  (disabled)"
     assert lines[2].startswith("✗ bad ")
     document = run("server", "list", "--json").document

@@ -70,7 +70,7 @@ def _broken(found: GatewayConfig, name: str) -> dict[str, Any]:
     return {**body, "hint": error.hint} if error.hint else body
 
 
-_MARKS = {"set-up": "✓", "disabled": "–", "broken": "✗"}
+_MARKS = {"set-up": "•", "disabled": "–", "broken": "✗"}
 
 
 def _table(servers: list[dict[str, Any]]) -> str:
