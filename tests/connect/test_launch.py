@@ -86,6 +86,12 @@ async def test_a_credential_among_the_arguments_is_masked_in_what_the_child_says
     assert launch.masker()("401 for hunter22") == "401 for [secret]"
 
 
+async def test_a_credential_in_a_url_is_masked_alone_too() -> None:
+    launch = await launch_of(parse_target("https://h/mcp?token=hunter22&page=2"))
+    assert isinstance(launch, HttpLaunch)
+    assert launch.masker()("404 for /mcp?token=hunter22&page=2") == "404 for /mcp?token=[secret]&page=2"
+
+
 async def test_a_header_gets_its_secret_and_no_repr_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOTPLUG_SECRET_X", "hunter22")
     target = parse_target(

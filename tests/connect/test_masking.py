@@ -29,6 +29,8 @@ def test_each_line_of_a_key_is_masked() -> None:
 def test_values_of_credential_like_names_are_masked_and_short_ones_left() -> None:
     mask = Masker.of({"API_TOKEN": "tok-12345", "DEBUG": "verbose", "PASSWORD": "1", "Authorization": "Bearer abcdef"})
     assert mask("tok-12345 verbose 1 abcdef") == "[secret] verbose 1 [secret]"
+    mask = Masker.of({"DATABASE_URL": "postgresql://me:hunter%2122@db/x", "PAGE": "https://h/x?page=2"})
+    assert mask("me@db: hunter%2122, or hunter!22") == "me@db: [secret], or [secret]"
 
 
 def test_control_characters_are_taken_out_of_foreign_text() -> None:

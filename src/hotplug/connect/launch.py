@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from hotplug.connect.masking import Masker, argv_secrets, mask_url
+from hotplug.connect.masking import Masker, argv_secrets, url_secrets
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets, resolve
 from hotplug.connect.serversfile import ServersFile, find_server
 from hotplug.connect.target import (
@@ -89,9 +89,8 @@ class HttpLaunch:
 
     def masker(self) -> Masker:
         """Masks the secrets, credential-like headers, and credentials in the URL."""
-        masker_of = dict(self.headers)
-        shown = mask_url(self.url)
-        return Masker.of(masker_of, (*self.secrets, *((self.url,) if shown != self.url else ())))
+        inside = url_secrets(self.url)
+        return Masker.of(dict(self.headers), (*self.secrets, *((self.url,) if inside else ())), inside)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
 
 __all__ = ["MASK", "Masker", "argv_secrets", "credential_like", "credential_named", "mask_argv", "mask_url", "neutral"]
-__all__ += ["token_like"]
+__all__ += ["token_like", "url_secrets"]
 
 MASK: Final = "[secret]"
 """What stands in place of a secret value."""
@@ -96,8 +96,9 @@ class Masker:
 
     @classmethod
     def of(cls, named: Mapping[str, str], secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> Masker:
-        """A masker for `secrets`, `guessed` ones, and the values of the credential-like names in `named`."""
+        """A masker for `secrets`, `guessed` ones, and what in `named` has a credential-like name or stands in a URL."""
         values = [part for name, value in named.items() if credential_like(name) for part in _parts(value)]
+        values += [part for value in named.values() if "://" in value for part in url_secrets(value)]
         return cls(secrets, [*values, *guessed])
 
     def __call__(self, text: str) -> str:
@@ -142,6 +143,8 @@ def _parts(value: str) -> tuple[str, ...]:
 
 def mask_url(url: str) -> str:
     """The URL without user name and password, and with credential-like query values masked."""
+    if not url_secrets(url):
+        return url
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -176,7 +179,7 @@ def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
         if value and not _REFERENCE.fullmatch(_bare(value)):
             found += _parts(value)
         elif "://" in head:
-            found += _url_secrets(head)
+            found += url_secrets(head)
     return tuple(found)
 
 
@@ -207,7 +210,8 @@ def _parted(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield argument, ""
 
 
-def _url_secrets(url: str) -> list[str]:
+def url_secrets(url: str) -> list[str]:
+    """What `mask_url` takes out of a URL, and the password as it is without its encoding."""
     user = found[0][2:-1] if (found := _USER.search(url)) else ""
     query = url.partition("?")[2].partition("#")[0]
     values = [value for name, value in parse_qsl(query) if credential_like(name)]
