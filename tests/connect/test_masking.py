@@ -65,6 +65,7 @@ def test_urls_and_arguments_lose_their_credentials() -> None:
         (["server", "postgresql://h/db?password=tok-secret"], ["postgresql://h/db?password=[secret]"]),
         (["server", "http://me:tok-secret@[::1/mcp"], ["http://[::1/mcp"]),
         (["server", "--password", "tok-secret"], ["--password", "[secret]"]),
+        (["npx -y server --token tok-secret", "more"], ["npx -y server --token [secret]", "more"]),
     ],
 )
 def test_a_credential_on_a_command_line_is_masked_where_it_is_shown_and_in_what_the_server_says(

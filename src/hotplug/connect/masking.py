@@ -167,14 +167,16 @@ def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
     Masked are values of credential-like options (`--token x`, `--api-key=x`), variables (`-e API_KEY=x`) and headers
     (`--header "Authorization: x"`), credentials in URLs, and what has the form of a token.
     """
-    return tuple(
+    shown = tuple(
         f"{head}{MASK}" if value else mask_url(head) if "://" in head else head for head, value in _parted(argv)
     )
+    line = _line(argv)
+    return (" ".join(mask_argv(line)), *shown[1:]) if argv_secrets(line) else shown
 
 
 def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
     """The credentials that `mask_argv` masks, but for references to a variable (`$TOKEN`, `${TOKEN}`)."""
-    found: list[str] = []
+    found: list[str] = [*argv_secrets(line)] if (line := _line(argv)) else []
     for head, value in _parted(argv):
         if value and not _REFERENCE.fullmatch(_bare(value)):
             found += _parts(value)
@@ -186,6 +188,12 @@ def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
 def token_like(text: str) -> bool:
     """Whether a text has the form of a token or key that some service gives out."""
     return _TOKEN.fullmatch(text) is not None
+
+
+def _line(argv: Sequence[str]) -> list[str]:
+    """The words of a whole line that stands where only a program belongs, a slip that many make; none otherwise."""
+    words = argv[0].split() if argv else []
+    return words if len(words) > 1 else []
 
 
 def _parted(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
