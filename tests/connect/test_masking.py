@@ -33,6 +33,12 @@ def test_values_of_credential_like_names_are_masked_and_short_ones_left() -> Non
     assert mask("me@db: hunter%2122, or hunter!22") == "me@db: [secret], or [secret]"
 
 
+def test_a_switch_of_a_credential_like_name_spoils_no_line_and_is_none_on_a_command_line() -> None:
+    mask = Masker.of({"USE_TOKEN": "true", "AUTH": "None"}, guessed=["False"])
+    assert mask("true, None and False") == "true, None and False"
+    assert argv_secrets(["x", "--use-token", "true", "-e", "TOKEN=null"]) == ()
+
+
 def test_control_characters_are_taken_out_of_foreign_text() -> None:
     assert neutral("\x1b[31mred\x1b[0m\x1b]0;title\x07 \u202ex\x00\ty") == "red x y"
     assert len(neutral("x" * 10_000)) < 2_100

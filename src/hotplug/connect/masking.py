@@ -46,6 +46,7 @@ _TOKEN: Final = re.compile(
 )
 _MIN_GUESSED: Final = 4
 _MIN_LINE: Final = 8
+_SWITCHES: Final = frozenset({"true", "false", "none", "null"})
 _LEARNED: Final = 16
 
 
@@ -71,12 +72,12 @@ class Masker:
     Args:
         secrets: Values that are secret for certain: each is replaced, however short.
         guessed: Values of credential-like names that were given in plain: replaced from 4 characters on, since a
-            short one (`1`, `yes`) would spoil every line.
+            short one (`1`, `yes`) would spoil every line; no switch (`true`).
     """
 
     def __init__(self, secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> None:
         self._given: set[str] = set()
-        for value in (*secrets, *(value for value in guessed if len(value) >= _MIN_GUESSED)):
+        for value in (*secrets, *filter(_worth_masking, guessed)):
             self._given |= _forms(value)
         self._learned: dict[str, set[str]] = {}
         self._pattern = self._compiled()
@@ -111,6 +112,11 @@ class Masker:
 
     def __repr__(self) -> str:
         return "Masker(…)"
+
+
+def _worth_masking(guessed: str) -> bool:
+    """Whether it may be a credential: a switch would spoil every line."""
+    return len(guessed) >= _MIN_GUESSED and guessed.lower() not in _SWITCHES
 
 
 def _forms(value: str) -> set[str]:
@@ -178,7 +184,7 @@ def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
     """The credentials that `mask_argv` masks, but for references to a variable (`$TOKEN`, `${TOKEN}`)."""
     found: list[str] = [*argv_secrets(line)] if (line := _line(argv)) else []
     for head, value in _parted(argv):
-        if value and not _REFERENCE.fullmatch(_bare(value)):
+        if value and not _REFERENCE.fullmatch(_bare(value)) and value.lower() not in _SWITCHES:
             found += _parts(value)
         elif "://" in head:
             found += url_secrets(head)
