@@ -86,6 +86,19 @@ async def test_a_credential_among_the_arguments_is_masked_in_what_the_child_says
     assert launch.masker()("401 for hunter22") == "401 for [secret]"
 
 
+@pytest.mark.parametrize("program", ["npx -y server --token hunter22", "./bin/server --token hunter22"])
+async def test_a_whole_line_where_a_program_belongs_is_told_so_without_its_credential(program: str) -> None:
+    with pytest.raises(ConfigError, match=r"--token \[secret\]") as raised:
+        await launch_of(CommandTarget((program,)))
+    assert "belong into args" in str(raised.value.hint)
+
+
+async def test_a_credential_in_a_url_is_masked_alone_too() -> None:
+    launch = await launch_of(parse_target("https://h/mcp?token=hunter22&page=2"))
+    assert isinstance(launch, HttpLaunch)
+    assert launch.masker()("404 for /mcp?token=hunter22&page=2") == "404 for /mcp?token=[secret]&page=2"
+
+
 async def test_a_header_gets_its_secret_and_no_repr_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOTPLUG_SECRET_X", "hunter22")
     target = parse_target(

@@ -29,6 +29,14 @@ def test_each_line_of_a_key_is_masked() -> None:
 def test_values_of_credential_like_names_are_masked_and_short_ones_left() -> None:
     mask = Masker.of({"API_TOKEN": "tok-12345", "DEBUG": "verbose", "PASSWORD": "1", "Authorization": "Bearer abcdef"})
     assert mask("tok-12345 verbose 1 abcdef") == "[secret] verbose 1 [secret]"
+    mask = Masker.of({"DATABASE_URL": "postgresql://me:hunter%2122@db/x", "PAGE": "https://h/x?page=2"})
+    assert mask("me@db: hunter%2122, or hunter!22") == "me@db: [secret], or [secret]"
+
+
+def test_a_switch_of_a_credential_like_name_spoils_no_line_and_is_none_on_a_command_line() -> None:
+    mask = Masker.of({"USE_TOKEN": "true", "AUTH": "None"}, guessed=["False"])
+    assert mask("true, None and False") == "true, None and False"
+    assert argv_secrets(["x", "--use-token", "true", "-e", "TOKEN=null"]) == ()
 
 
 def test_control_characters_are_taken_out_of_foreign_text() -> None:
@@ -63,6 +71,7 @@ def test_urls_and_arguments_lose_their_credentials() -> None:
         (["server", "postgresql://h/db?password=tok-secret"], ["postgresql://h/db?password=[secret]"]),
         (["server", "http://me:tok-secret@[::1/mcp"], ["http://[::1/mcp"]),
         (["server", "--password", "tok-secret"], ["--password", "[secret]"]),
+        (["npx -y server --token tok-secret", "more"], ["npx -y server --token [secret]", "more"]),
     ],
 )
 def test_a_credential_on_a_command_line_is_masked_where_it_is_shown_and_in_what_the_server_says(

@@ -261,6 +261,7 @@ def test_a_store_that_can_t_be_read_is_never_replaced_by_another() -> None:
         ('command = "x"\nenv = { PLAIN = "VALUE" }', "ghp_0123456789abcdefghij"),
         ('url = "https://example.org/mcp"\nheaders = { Authorization = "Bearer VALUE" }', "abc123def"),
         ('url = "https://example.org/mcp?token=VALUE"', "abc123def"),
+        ('command = "x"\nenv = { DATABASE_URL = "postgresql://me:VALUE@db/x" }', "abc123def"),
         ('url = "https://user:VALUE@example.org/mcp"', "abc123def"),
         ('command = "x"\nargs = ["--api-key", "VALUE"]', "abc123def"),
         ('target = "x --token=VALUE"', "abc123def"),

@@ -259,6 +259,26 @@ def test_how_a_client_logs_in_is_taken_over_and_its_secret_never_in_plain(
     assert config.servers["a"].oauth
 
 
+@pytest.mark.parametrize(
+    "value", ["postgresql://me:hunter2222@db/x", "https://h/mcp?api_key=hunter2222", "ghp_0123456789abcdefghijklmnop"]
+)
+@pytest.mark.parametrize("given", ["${PLACE}", "${PLACE:-VALUE}", "VALUE"])
+def test_a_credential_under_any_name_comes_not_into_the_file(value: str, given: str) -> None:
+    text = (
+        '{"mcpServers": {"a": {"command": "x", "env": {"PLACE": "GIVEN"}}, '
+        '"b": {"command": "x", "args": ["${PLACE}"]}}}'
+    ).replace("GIVEN", given.replace("VALUE", value))
+    found = import_file(
+        text, path=Path("/home/me/.mcp.json"), home=HOME, environ={"PLACE": value}, client="claude-code"
+    )
+    written = new_file(settle([one for one in found if isinstance(one, Imported)], lambda _one, _secret: "file"))
+    assert value not in written
+    assert "hunter2222" not in written
+    servers = tomllib.loads(written)["servers"]
+    assert servers["a"]["env"]["PLACE"].startswith("secret:")
+    assert servers["b"]["disabled"] is True
+
+
 def test_a_token_where_a_login_belongs_is_no_login() -> None:
     a = imported('{"mcpServers": {"a": {"url": "https://example.org/mcp", "auth": "hunter2222"}}}', "/x/mcp.json")["a"]
     assert "oauth" not in entry(a)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
 
-from hotplug.connect.masking import Masker, argv_secrets, mask_url
+from hotplug.connect.masking import Masker, argv_secrets, mask_argv, url_secrets
 from hotplug.connect.secrets import Destination, NoSecrets, Secrets, resolve
 from hotplug.connect.serversfile import ServersFile, find_server
 from hotplug.connect.target import (
@@ -89,9 +89,8 @@ class HttpLaunch:
 
     def masker(self) -> Masker:
         """Masks the secrets, credential-like headers, and credentials in the URL."""
-        masker_of = dict(self.headers)
-        shown = mask_url(self.url)
-        return Masker.of(masker_of, (*self.secrets, *((self.url,) if shown != self.url else ())))
+        inside = url_secrets(self.url)
+        return Masker.of(dict(self.headers), (*self.secrets, *((self.url,) if inside else ())), inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,8 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
         path = Path(program).expanduser()
         absolute = path if path.is_absolute() or cwd is None else Path(cwd) / path
         if not absolute.exists():
-            raise MissingProgram(f"there is no program {program}")
+            hint = "its arguments belong into args, each for itself" if " " in program.strip() else None
+            raise MissingProgram(f"there is no program {mask_argv((program,))[0]}", hint=hint)
         if absolute.is_dir():
             raise MissingProgram(f"{program} can't be executed: it is a folder", hint="name the program in it")
         if not os.access(absolute, os.X_OK):
@@ -229,7 +229,8 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
         return str(absolute)
     found = shutil.which(program, path=env.get("PATH"))
     if found is None:
-        raise MissingProgram(f"the program {program!r} is not on the path", hint=_MISSING.get(program))
+        hint = "its arguments belong into args, each for itself" if " " in program.strip() else _MISSING.get(program)
+        raise MissingProgram(f"the program {mask_argv((program,))[0]!r} is not on the path", hint=hint)
     return found
 
 

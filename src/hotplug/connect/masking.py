@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
 
 __all__ = ["MASK", "Masker", "argv_secrets", "credential_like", "credential_named", "mask_argv", "mask_url", "neutral"]
-__all__ += ["token_like"]
+__all__ += ["token_like", "url_secrets"]
 
 MASK: Final = "[secret]"
 """What stands in place of a secret value."""
@@ -46,6 +46,7 @@ _TOKEN: Final = re.compile(
 )
 _MIN_GUESSED: Final = 4
 _MIN_LINE: Final = 8
+_SWITCHES: Final = frozenset({"true", "false", "none", "null"})
 _LEARNED: Final = 16
 
 
@@ -71,12 +72,12 @@ class Masker:
     Args:
         secrets: Values that are secret for certain: each is replaced, however short.
         guessed: Values of credential-like names that were given in plain: replaced from 4 characters on, since a
-            short one (`1`, `yes`) would spoil every line.
+            short one (`1`, `yes`) would spoil every line; no switch (`true`).
     """
 
     def __init__(self, secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> None:
         self._given: set[str] = set()
-        for value in (*secrets, *(value for value in guessed if len(value) >= _MIN_GUESSED)):
+        for value in (*secrets, *filter(_worth_masking, guessed)):
             self._given |= _forms(value)
         self._learned: dict[str, set[str]] = {}
         self._pattern = self._compiled()
@@ -96,8 +97,9 @@ class Masker:
 
     @classmethod
     def of(cls, named: Mapping[str, str], secrets: Iterable[str] = (), guessed: Iterable[str] = ()) -> Masker:
-        """A masker for `secrets`, `guessed` ones, and the values of the credential-like names in `named`."""
+        """A masker for `secrets`, `guessed` ones, and what in `named` has a credential-like name or stands in a URL."""
         values = [part for name, value in named.items() if credential_like(name) for part in _parts(value)]
+        values += [part for value in named.values() if "://" in value for part in url_secrets(value)]
         return cls(secrets, [*values, *guessed])
 
     def __call__(self, text: str) -> str:
@@ -110,6 +112,11 @@ class Masker:
 
     def __repr__(self) -> str:
         return "Masker(…)"
+
+
+def _worth_masking(guessed: str) -> bool:
+    """Whether it may be a credential: a switch would spoil every line."""
+    return len(guessed) >= _MIN_GUESSED and guessed.lower() not in _SWITCHES
 
 
 def _forms(value: str) -> set[str]:
@@ -142,6 +149,8 @@ def _parts(value: str) -> tuple[str, ...]:
 
 def mask_url(url: str) -> str:
     """The URL without user name and password, and with credential-like query values masked."""
+    if not url_secrets(url):
+        return url
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -164,25 +173,33 @@ def mask_argv(argv: Sequence[str]) -> tuple[str, ...]:
     Masked are values of credential-like options (`--token x`, `--api-key=x`), variables (`-e API_KEY=x`) and headers
     (`--header "Authorization: x"`), credentials in URLs, and what has the form of a token.
     """
-    return tuple(
+    shown = tuple(
         f"{head}{MASK}" if value else mask_url(head) if "://" in head else head for head, value in _parted(argv)
     )
+    line = _line(argv)
+    return (" ".join(mask_argv(line)), *shown[1:]) if argv_secrets(line) else shown
 
 
 def argv_secrets(argv: Sequence[str]) -> tuple[str, ...]:
     """The credentials that `mask_argv` masks, but for references to a variable (`$TOKEN`, `${TOKEN}`)."""
-    found: list[str] = []
+    found: list[str] = [*argv_secrets(line)] if (line := _line(argv)) else []
     for head, value in _parted(argv):
-        if value and not _REFERENCE.fullmatch(_bare(value)):
+        if value and not _REFERENCE.fullmatch(_bare(value)) and value.lower() not in _SWITCHES:
             found += _parts(value)
         elif "://" in head:
-            found += _url_secrets(head)
+            found += url_secrets(head)
     return tuple(found)
 
 
 def token_like(text: str) -> bool:
     """Whether a text has the form of a token or key that some service gives out."""
     return _TOKEN.fullmatch(text) is not None
+
+
+def _line(argv: Sequence[str]) -> list[str]:
+    """The words of a whole line that stands where only a program belongs, a slip that many make; none otherwise."""
+    words = argv[0].split() if argv else []
+    return words if len(words) > 1 else []
 
 
 def _parted(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -207,7 +224,8 @@ def _parted(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield argument, ""
 
 
-def _url_secrets(url: str) -> list[str]:
+def url_secrets(url: str) -> list[str]:
+    """What `mask_url` takes out of a URL, and the password as it is without its encoding."""
     user = found[0][2:-1] if (found := _USER.search(url)) else ""
     query = url.partition("?")[2].partition("#")[0]
     values = [value for name, value in parse_qsl(query) if credential_like(name)]

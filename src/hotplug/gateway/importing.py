@@ -352,9 +352,8 @@ class _Filling:
         if variable is None:
             return None
         name, default = variable
-        if credential_like(name):
-            return None
-        return self._environ.get(name) or default
+        value = self._environ.get(name) or default
+        return None if value is None or credential_like(name) or looks_secret(name, value) else value
 
     def _variable(self, inside: str) -> tuple[str, str | None] | None:
         """A variable of the environment, and what stands for it where it isn't set."""

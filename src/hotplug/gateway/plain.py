@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from hotplug.connect.masking import argv_secrets, credential_named, mask_url, token_like
+from hotplug.connect.masking import argv_secrets, credential_named, token_like, url_secrets
 
 __all__ = ["argv_holds_secret", "looks_secret", "url_holds_secret"]
 
@@ -24,7 +24,7 @@ def looks_secret(name: str, value: str) -> bool:
     bare = value.partition(" ")[2] if value.partition(" ")[0].lower() in {"bearer", "basic", "token"} else value
     if len(bare) < _SHORTEST or bare.lower() in _WORDS or _REFERENCE.fullmatch(bare):
         return False
-    if token_like(bare):
+    if token_like(bare) or ("://" in bare and url_holds_secret(bare)):
         return True
     return credential_named(name)
 
@@ -36,4 +36,4 @@ def argv_holds_secret(argv: tuple[str, ...]) -> bool:
 
 def url_holds_secret(url: str) -> bool:
     """Whether a URL holds a password, or a credential among its parameters."""
-    return mask_url(url) != url
+    return bool(url_secrets(url))

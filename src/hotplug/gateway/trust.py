@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -272,8 +272,28 @@ def load_config(path: Path | None = None, *, start: Path | None = None, trust: T
     if start is None:
         return config
     known = trust or Trust()
-    for found in find_projects(start, owner=owner):
-        config = _with_project(config, found, known)
+    found = find_projects(start, owner=owner)
+    for path in found:
+        config = _with_project(config, path, known)
+    return _with_gone(config, start, found, known)
+
+
+def _with_gone(config: GatewayConfig, start: Path, found: Collection[Path], trust: Trust) -> GatewayConfig:
+    """What trusted files that aren't there any more narrowed goes on to hold, as after any other change."""
+    try:
+        trusted = {one.path: one for one in trust.list() if one.access is not None}
+    except StoreError:
+        # Where there is a file, that was told; where there is none, nobody knows of any.
+        return config
+    here = start.absolute()
+    for folder in (here, *here.parents)[:_DEEPEST]:
+        path = folder / CONFIG_NAME
+        one = trusted.get(path) or trusted.get(path.resolve())
+        if one is None or path in found or path.exists():
+            continue
+        config = replace(config, narrowing=(*config.narrowing, narrowing_of(one.access, one.path)[0]))
+        text = "is gone, but what it narrowed when it was trusted holds"
+        config = _noticed(config, Notice(str(path), text, f"hotplug trust --forget {path}"))
     return config
 
 
