@@ -17,6 +17,10 @@ __all__ = ["whole_exchange"]
 _USUAL_MS: Final = 1000
 _SHORTEST_MS: Final = 10
 _LONGEST_MS: Final = 30_000
+_FIRST_SILENCE: Final = 5.0
+_LONGEST_SILENCE: Final = 60.0
+"""Seconds of silence after which a stream is read on once more: servers of the SDK tell nobody what happens between
+their reading of what they kept and their waiting for more."""
 
 
 @asynccontextmanager
@@ -54,8 +58,18 @@ class _Polled:
     async def read(self) -> AsyncIterator[Frame]:
         last: str | None = None
         pause = _USUAL_MS
+        silence = _FIRST_SILENCE
         while True:
-            async for frame in self._frames:
+            frames = aiter(self._frames)
+            while True:
+                try:
+                    async with asyncio.timeout(silence if self.went_on else None):
+                        frame = await anext(frames)
+                except StopAsyncIteration:
+                    break
+                except TimeoutError:
+                    silence = min(2 * silence, _LONGEST_SILENCE)
+                    break
                 last = frame.event_id or last
                 pause = pause if frame.retry is None else min(max(frame.retry, _SHORTEST_MS), _LONGEST_MS)
                 if frame.message is not None:
