@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from hotplug.connect.launch import HttpLaunch
 from hotplug.gateway.link import Era, Hello, Link, LinkLost, Outgoing
+from hotplug.gateway.links.handshake import refused_status
 from hotplug.gateway.links.http_client import HttpPool
 from hotplug.gateway.links.http_exchange import header_value, passed_up
 from hotplug.gateway.links.legacy_http import open_legacy
@@ -589,6 +590,16 @@ async def test_another_answer_than_a_message_refuses_the_era(
             async with linked(f"{url}/mcp", era):
                 pass
         assert refused.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("status", "doubted"),
+    [(200, True), (400, True), (404, True), (401, False), (403, False), (429, False), (503, False)],
+)
+def test_a_page_of_html_makes_the_path_doubtful_unless_its_status_says_something_else(
+    status: int, doubted: bool
+) -> None:
+    assert ("is the path right" in refused_status("modern", status, "text/html; charset=utf-8").reason) is doubted
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -115,12 +115,16 @@ def _value(raw: Raw | None) -> object:
         return None
 
 
+_NOT_THE_PATHS: Final = frozenset({401, 403, 429})
+"""Statuses whose pages of HTML say nothing of the path."""
+
+
 def refused_status(era: Era, status: int, media: str) -> LinkLost:
     """An answer of HTTP that is no message, as what to raise: the other era is worth a try unless it is a failure."""
     words = f"HTTP {status}"
     if status == 405:
         words += " (it may speak only the HTTP+SSE transport of 2024-11-05, or the path is wrong)"
-    elif status == 404 or media.startswith("text/html"):
+    elif status == 404 or (status not in _NOT_THE_PATHS and status < 500 and media.startswith("text/html")):
         words += " (is the path right? it is often /mcp)"
     if status >= 500:
         return LinkLost(words, sent=False)
