@@ -34,6 +34,7 @@ from hotplug.gateway.message import (
 )
 from hotplug.gateway.names import Holder
 from hotplug.gateway.noting import Noting
+from hotplug.gateway.readdressing import readdressed
 from hotplug.gateway.records import Records
 from hotplug.gateway.routes import Refusal, Route, capabilities_of, link_of
 from hotplug.gateway.states import StateSeal
@@ -474,7 +475,16 @@ class Router:
         """The last touch to an answer: a state that comes back has to come back to the same server."""
         if route.back is not None:
             message = route.back(message)
-        if message.kind != "result" or b'"requestState"' not in message.encode():
+        if message.kind != "result":
+            return message
+        encoded = message.encode()
+        if b'"uri"' in encoded:
+            server = route.known.server
+            before = message.result
+            after = readdressed(before, lambda uri: self.view.address(server, uri, caller))
+            if after is not before:
+                message = message.with_result(after)
+        if b'"requestState"' not in encoded:
             return message
         result = message.result
         raw = result.get("requestState")

@@ -24,6 +24,7 @@ from hotplug.gateway.references import unusable_schemas
 from hotplug.gateway.sessions import Session
 from hotplug.gateway.speaking import Speaker
 from hotplug.gateway.toolset import OURS, Shown, Toolset
+from hotplug.gateway.uris import fitting, prefixed
 
 __all__ = ["Caller", "Known", "Pinned", "Upstreams", "View"]
 
@@ -427,6 +428,21 @@ class View:
         if meant is not None:
             return meant[1] if meant[0] == known.server else None
         return uri if known.catalog.resources.offered else None
+
+    def address(self, server: str, uri: str, caller: Caller) -> str:
+        """The URI that a caller reads a server's resource by: with the server's name in front, where it has to be."""
+        given = set(self.servers(caller))
+        if len(given) < 2:
+            return uri
+        held = {kind: self.book.table(kind) for kind in ("resources", "templates")}
+        offering = {holder[0] for table in held.values() for holder in table.values()} & given
+        if server not in offering:
+            return uri
+        listed = held["resources"].get(uri)
+        resources = {uri: listed} if listed is not None and listed[0] in given else {}
+        templates = {one: holder for one, holder in held["templates"].items() if holder[0] in given}
+        found = fitting(uri, resources=resources, templates=templates, offering=offering)
+        return uri if found == (server, uri) else prefixed(server, uri)
 
     def shown(self, server: str, notice: Message) -> Message:
         """A server's notice as a caller reads it: a URI that had to be changed is changed here too."""
