@@ -13,8 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
 
-__all__ = ["MASK", "Masker", "argv_secrets", "credential_like", "credential_named", "mask_argv", "mask_url", "neutral"]
-__all__ += ["token_like", "url_secrets"]
+__all__ = [
+    "MASK",
+    "Masker",
+    "argv_secrets",
+    "credential_like",
+    "credential_named",
+    "mask_argv",
+    "mask_url",
+    "neutral",
+    "token_like",
+    "url_secrets",
+]
 
 MASK: Final = "[secret]"
 """What stands in place of a secret value."""
