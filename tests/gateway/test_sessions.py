@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -244,4 +245,41 @@ async def test_sessions_end_that_nobody_uses_for_long_but_not_those_with_somethi
     # It was in use until just now.
     await sessions.sweep()
     assert sessions.get(reading.id, "t_1") is reading
+    await sessions.aclose()
+
+
+async def test_a_thread_that_leaves_its_sessions_open_takes_none_from_others() -> None:
+    ended: list[str] = []
+    now = 0.0
+
+    async def released(session: Session) -> None:
+        ended.append(session.id)
+
+    async def open_link(session: Session, server: str) -> Link:
+        raise AssertionError("nothing is opened here")
+
+    sessions = Sessions(released, of_one=3, limit=5, clock=lambda: now)
+
+    async def opened(thread: str, name: str) -> Session | None:
+        nonlocal now
+        now += 1
+        session = Session(thread, {}, open_link, id_=name)
+        return session if await sessions.make_room(thread) and sessions.add(session) else None
+
+    for name in ("a", "b", "c"):
+        assert await opened("t_1", name)
+    assert sessions.get("a", "t_1") is not None
+    assert await opened("t_1", "d")
+    assert ended == ["b"]
+    with contextlib.ExitStack() as stack:
+        for session in sessions.of("t_1"):
+            stack.enter_context(sessions.using(session))
+        # All are in use: none of them goes, and the others' thread has its own share.
+        assert await opened("t_1", "e") is None
+        assert await opened("t_2", "f")
+        assert await opened("t_2", "g")
+        assert await opened("t_2", "h") is None
+    assert len(ended) == 1
+    assert await opened("t_1", "i")
+    assert ended == ["b", "a"]
     await sessions.aclose()

@@ -18,11 +18,13 @@ from hotplug.gateway.link import Frame, Link, LinkLost
 from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, Raw, dumps, loads
 from hotplug.gateway.replay import Replay
 
-__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "Heard", "Session", "Sessions", "extensions_of"]
+__all__ = ["SESSIONS_LIMIT", "SESSION_IDLE", "THREAD_LIMIT", "Heard", "Session", "Sessions", "extensions_of"]
 
 SESSION_IDLE: Final = 30 * 60.0
 """Seconds without a request after which a session ends."""
 SESSIONS_LIMIT: Final = 10_000
+THREAD_LIMIT: Final = 256
+"""Sessions of one thread: a client that leaves them open takes none from the others."""
 _QUEUE: Final = 1_000
 _QUEUED_BYTES: Final = 1024 * 1024
 _PENDING: Final = 10_000
@@ -314,6 +316,9 @@ class Sessions:
 
     Args:
         released: Told of each session that has ended.
+        idle: Seconds without a request after which one ends.
+        limit: How many there may be.
+        of_one: How many one thread may have.
         clock: Seconds.
     """
 
@@ -323,25 +328,32 @@ class Sessions:
         *,
         idle: float = SESSION_IDLE,
         limit: int = SESSIONS_LIMIT,
+        of_one: int = THREAD_LIMIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._released = released
         self._idle = idle
         self._limit = limit
+        self._of_one = of_one
         self._clock = clock
         self._by_id: dict[str, Session] = {}
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    @property
-    def full(self) -> bool:
-        """Whether there are as many as may be."""
-        return len(self._by_id) >= self._limit
+    async def make_room(self, thread: str) -> bool:
+        """Whether a thread may have one more; where it has its share, the one goes that is idle longest."""
+        mine = self.of(thread)
+        if len(mine) >= self._of_one and (idle := [one for one in mine if not one.active]):
+            await self.end(min(idle, key=lambda one: one.used))
+        return self._has_room(thread)
+
+    def _has_room(self, thread: str) -> bool:
+        return len(self._by_id) < self._limit and len(self.of(thread)) < self._of_one
 
     def add(self, session: Session) -> bool:
         """Keep a session; False where there are too many."""
-        if self.full:
+        if not self._has_room(session.thread):
             return False
         self._by_id[session.id] = session
         session.used = self._clock()

@@ -285,7 +285,7 @@ class HttpFront:
     async def _initialize(self, thread: str, request: _Request, message: Message) -> None:
         if request.headers.get(_SESSION) is not None:
             self._session(thread, request)
-        if self._sessions.full:
+        if not await self._sessions.make_room(thread):
             raise _too_many()
         session = self._new_session(thread, message)
         caller = Caller(
