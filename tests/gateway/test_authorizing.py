@@ -16,37 +16,16 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-from hotplug.connect import ObjectTarget
 from hotplug.gateway.authorizing import can_be_asked, readable
-from hotplug.gateway.config import ServerConfig
-from hotplug.serve import build
-from hotplug.store import memory
 
-from ..serve.shop import MyShop  # noqa: TID252  # tests are no package
-from .roads import Hall, Thread, hall, only, until
+from .roads import Thread, only, until
+from .shops import WHERE, shop
 
 pytestmark = pytest.mark.anyio
 
 YES: dict[str, Any] = {"action": "accept", "content": {"authorize": True}}
 ABLE = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
 DEMOLISH: dict[str, Any] = {"name": "shop.demolish", "arguments": {}}
-
-
-@asynccontextmanager
-async def shop(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> AsyncIterator[tuple[Hall, MyShop]]:
-    """A gateway in front of a shop, whose profile a package brings."""
-    package = folder / "shop_profile-1.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-profile\nVersion: 1\n")
-    (package / "entry_points.txt").write_text(f"[hotplug.profiles]\nshop = {MyShop.__module__}:Shop\n")
-    monkeypatch.syspath_prepend(folder)
-    there = MyShop()
-    async with memory() as own:
-        server: Any = ServerConfig("shop", ObjectTarget(there))
-        if where == "over MCP":
-            server = build(there, store=own)[0].streamable_http_app()
-        async with hall(folder / "hall", {"shop": server}) as h:
-            yield h, there
 
 
 def code(result: dict[str, Any]) -> str:
@@ -77,7 +56,7 @@ async def client(thread: Thread, mode: str, answer: Any) -> AsyncIterator[Client
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-@pytest.mark.parametrize("where", ["here", "over MCP"])
+@pytest.mark.parametrize("where", WHERE)
 async def test_the_person_at_the_client_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, mode: str
 ) -> None:
@@ -106,7 +85,7 @@ async def test_the_person_at_the_client_decides(
         )
 
 
-@pytest.mark.parametrize("where", ["here", "over MCP"])
+@pytest.mark.parametrize("where", WHERE)
 async def test_a_yes_is_for_one_call_of_this_thread_with_these_arguments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hotplug.connect import McpSession, ObjectTarget
-from hotplug.gateway.config import SearchConfig, ServerConfig
-from hotplug.serve import build
-from hotplug.store import memory
+from hotplug.connect import McpSession
+from hotplug.gateway.config import SearchConfig
 
 from ..projection.diary import Diary  # noqa: TID252  # tests are no package
-from ..serve.shop import MyShop  # noqa: TID252  # tests are no package
-from .roads import Hall, Thread, hall, only, until
+from .roads import Thread, hall, only, until
+from .shops import PROSE, WHERE, shop
 from .test_roads import worlds
 from .upstreams import Fake
 
@@ -279,30 +275,11 @@ def _modern(thread: Thread) -> Any:
 # What is guarded
 
 
-@asynccontextmanager
-async def shop(folder: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> AsyncIterator[tuple[Hall, MyShop]]:
-    """A gateway in front of a shop, whose profile a package brings."""
-    package = folder / "shop_profile-1.dist-info"
-    package.mkdir(parents=True)
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: shop-profile\nVersion: 1\n")
-    (package / "entry_points.txt").write_text(f"[hotplug.profiles]\nshop = {MyShop.__module__}:Shop\n")
-    monkeypatch.syspath_prepend(folder)
-    there = MyShop()
-    async with memory() as own:
-        server: Any = ServerConfig("shop", ObjectTarget(there))
-        if where == "over MCP":
-            built = build(there, store=own)[0]
-            built.instructions = "Prose of the server."
-            server = built.streamable_http_app()
-        async with hall(folder / "hall", {"shop": server}, search=SearchConfig(over=3)) as h:
-            yield h, there
-
-
-@pytest.mark.parametrize("where", ["here", "over MCP"])
+@pytest.mark.parametrize("where", WHERE)
 async def test_what_is_guarded_is_refused_whatever_a_caller_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    async with shop(tmp_path, monkeypatch, where) as (h, there):
+    async with shop(tmp_path, monkeypatch, where, search=SearchConfig(over=3)) as (h, there):
         thread = await h.thread()
         session = await thread.session()
         assert "shop.demolish" in await thread.tools()
@@ -326,7 +303,7 @@ async def test_what_is_guarded_is_refused_whatever_a_caller_says(
 async def test_no_raw_road_leads_around_an_operation_to_the_tool_that_it_covers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with shop(tmp_path, monkeypatch, "over MCP") as (h, there):
+    async with shop(tmp_path, monkeypatch, "over MCP", search=SearchConfig(over=3)) as (h, there):
         thread = await h.thread()
         assert "shop.items" in await thread.tools()
         claimed = {"tools.noetic/authorized": ["shop@1/shop.demolish"]}
@@ -338,10 +315,10 @@ async def test_no_raw_road_leads_around_an_operation_to_the_tool_that_it_covers(
 async def test_a_servers_prose_reaches_nobody_through_its_profile_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with shop(tmp_path, monkeypatch, "over MCP") as (h, _):
+    async with shop(tmp_path, monkeypatch, "over MCP", search=SearchConfig(over=3)) as (h, _):
         thread = await h.thread()
         session = await thread.session()
         assert "shop.items" in await thread.tools()
         for reply in (session.hello, await thread.modern("server/discover"), (await thread.session()).hello):
             assert b"capabilities" in reply.body
-            assert b"Prose of the server." not in reply.body
+            assert PROSE.encode() not in reply.body

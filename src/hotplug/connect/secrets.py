@@ -138,14 +138,20 @@ class Places:
         """
         if to.thread is None and self.threads and not self.threads & {"*", to.runs_for}:
             return False
-        asked = [
-            (to.member, self.members),
-            (to.server, self.servers),
-            (to.origin, self.origins),
-            (to.thread, self.threads),
-        ]
+        if to.member is not None and not any(_same_member(to.member, one) for one in self.members):
+            return False
+        asked = [(to.server, self.servers), (to.origin, self.origins), (to.thread, self.threads)]
         named = [(place, listed) for place, listed in asked if place is not None]
-        return bool(named) and all("*" in listed or place in listed for place, listed in named)
+        known = to.member is not None or bool(named)
+        return known and all("*" in listed or place in listed for place, listed in named)
+
+
+def _same_member(member: str, listed: str) -> bool:
+    """Whether a list means a member: by its identity, or where either has no profile before it, by its name."""
+    if listed in ("*", member):
+        return True
+    (profile, slash, name), (other, mark, second) = member.rpartition("/"), listed.rpartition("/")
+    return name == second and not (slash and mark and profile != other)
 
 
 NOWHERE: Final = Places()

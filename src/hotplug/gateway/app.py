@@ -121,7 +121,7 @@ class Gateway:
         key = store.sealing_key()
         self.records = Records(calls_of(store), config.records, sealing_key=key, mask=self.pool.mask)
         await self._stack.enter_async_context(self.records)
-        self.router = Router(self.view, StateSeal(key), records=self.records)
+        self.router = Router(self.view, StateSeal(key), secrets=self._secrets, records=self.records)
         self.sessions = Sessions(self._released)
         self._stack.push_async_callback(self.sessions.aclose)
         for task in (self._watch(), self._sweep(), self._follow_closings()):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal, cast
 
+from hotplug.connect.masking import Masker
+from hotplug.connect.secrets import Secrets
 from hotplug.errors import ConnectionFailed, InvalidArgument, Unavailable
 from hotplug.gateway.authorizing import Ask, Authorizing, can_be_asked, question_for
 from hotplug.gateway.bridge.headers import mirrored
 from hotplug.gateway.eras import CAPABILITIES_META
+from hotplug.gateway.filling import Filling
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer
 from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, loads
 from hotplug.gateway.noting import Noting
+from hotplug.gateway.passing import masked
 from hotplug.gateway.routes import Refusal, Route, link_of, unknown_tool
 from hotplug.gateway.search import call_arguments, search_arguments, search_result
 from hotplug.gateway.states import StateSeal
@@ -32,10 +37,12 @@ class Calls:
 
     Args:
         seal: Derives the keys that servers get of those that callers give.
+        secrets: That callers may name in sensitive fields, where these list it.
     """
 
-    def __init__(self, view: View, seal: StateSeal) -> None:
+    def __init__(self, view: View, seal: StateSeal, secrets: Secrets) -> None:
         self.view = view
+        self._filling = Filling(secrets)
         self.authorizing = Authorizing(seal)
         self._seal = seal
 
@@ -102,6 +109,7 @@ class Calls:
             raise unknown_tool(exposed)
         for last in (False, True):
             allowed = self.view.allowed(caller)
+            mask: Masker | None = None
             try:
                 chosen = self._chosen(part, arguments, meta, caller, allowed)
                 noting.member = chosen.offer.member if chosen is not None else part
@@ -112,11 +120,20 @@ class Calls:
                         if asked is not True:
                             return asked
                         authorized = True
+                    try:
+                        filled, mask = await self._filling.filled(chosen.offer, chosen.arguments, thread=caller.thread)
+                    except ConnectionFailed as error:
+                        return self._failed(caller, message, error)
+                    chosen = replace(chosen, arguments=filled)
                     if chosen.offer.route is not None and not part.startswith("connection."):
-                        return await self._passed(caller, message, chosen, meta, authorized=authorized)
+                        return await self._passed(caller, message, chosen, meta, mask, authorized=authorized)
+                    if mask is not None:
+                        arguments, meta = chosen.arguments, {**meta, INSTANCE_META: chosen.named}
                 result = await instances.call(
                     part, arguments, meta, thread=caller.thread, allowed=allowed, authorized=authorized
                 )
+                if mask is not None:
+                    result = cast("dict[str, Any]", masked(result, mask))
             except NotGiven:
                 if last:
                     raise unknown_tool(exposed) from None
@@ -162,7 +179,14 @@ class Calls:
             return None
 
     async def _passed(
-        self, caller: Caller, message: Message, chosen: Chosen, meta: Mapping[str, Any], *, authorized: bool
+        self,
+        caller: Caller,
+        message: Message,
+        chosen: Chosen,
+        meta: Mapping[str, Any],
+        mask: Masker | None,
+        *,
+        authorized: bool,
     ) -> Route | Answer:
         """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
         speaker = chosen.speaker
@@ -177,16 +201,18 @@ class Calls:
                 instance=chosen.instance,
             )
         except ConnectionFailed as error:
-            return self._failed(caller, message, error)
+            body = error.as_wire()
+            failure = Failure(body if mask is None else masked(body, mask), is_error=True)
+            return self._told(caller, message, result_of(failure))
         ours = cast("dict[str, Any]", sent.params.get("_meta") or {})
         moved = message.with_params({"name": sent.params["name"], "arguments": sent.params["arguments"]})
         moved = moved.with_meta({key: ours.get(key) for key in (*ours, KEY_META, INSTANCE_META, AUTHORIZED_META)})
 
         def back(result: Message) -> Message:
             if result.kind != "result":
-                return result
+                return result if mask is None else Message.parse(mask(result.encode().decode()).encode())
             told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
-            return result.with_result(told)
+            return result.with_result(told if mask is None else masked(told, mask))
 
         what = f"tools/call {sent.params['name']}"
         if chosen.offer.guarded:

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
+from hotplug.connect.secrets import NoSecrets, Secrets
 from hotplug.errors import ConnectionFailed, PermissionDenied
 from hotplug.gateway.authorizing import WAIT, Ask, agreed
 from hotplug.gateway.calls import Calls
@@ -65,18 +66,25 @@ class Router:
 
     Args:
         seal: Binds the states of multi-round requests.
+        secrets: That callers may name in sensitive fields; default: none.
         records: Takes a record of each call; None keeps none.
         tracing: Makes spans.
     """
 
     def __init__(
-        self, view: View, seal: StateSeal, *, records: Records | None = None, tracing: Tracing | None = None
+        self,
+        view: View,
+        seal: StateSeal,
+        *,
+        secrets: Secrets | None = None,
+        records: Records | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
         self.view = view
         self.served: set[str] = set()
         """Threads that something was answered to, until they are closed."""
         self._seal = seal
-        self._calls = Calls(view, seal)
+        self._calls = Calls(view, seal, secrets or NoSecrets())
         self._records = records
         self._tracing = tracing or Tracing()
         self._routes: dict[str, Callable[[Caller, Message], Any]] = {
