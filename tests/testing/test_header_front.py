@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import sys
@@ -95,6 +96,18 @@ def test_what_is_no_http_ends_the_connection_alone(target: str) -> None:
             while connection.recv(4096):
                 pass
         assert headers_at(url)
+
+
+def test_a_front_that_stops_while_a_connection_ends_leaves_nothing_open(target: str) -> None:
+    head = f"POST /mcp HTTP/1.1\r\nHost: {urlsplit(target).netloc}\r\nContent-Length: 2\r\n\r\n{{}}".encode()
+    for _ in range(150):
+        with header_front(target, {"X": "1"}) as url:
+            parts = urlsplit(url)
+            with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=10) as connection:
+                connection.sendall(head)
+                assert connection.recv(4096).startswith(b"HTTP/1.1")
+    # What was left open warns when it is found, and a warning fails the test.
+    gc.collect()
 
 
 @pytest.mark.parametrize("headers", [{"Bad name": "x"}, {"X": "two\r\nlines"}])

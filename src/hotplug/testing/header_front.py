@@ -10,7 +10,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -23,6 +23,7 @@ _LINE: Final = b"\r\n"
 _HEAD_END: Final = b"\r\n\r\n"
 _LARGEST_HEAD: Final = 64 * 1024
 _PIECE: Final = 64 * 1024
+_LATE_ROUNDS: Final = 5
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -83,28 +84,36 @@ class _Front:
         self._loop.close()
 
     async def _listen(self) -> int:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=_LARGEST_HEAD)
+        self._server = await asyncio.start_server(self._accepted, "127.0.0.1", 0, limit=_LARGEST_HEAD)
         port: int = self._server.sockets[0].getsockname()[1]
         return port
 
     async def _close(self) -> None:
         self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
+        for _ in range(_LATE_ROUNDS):
+            # asyncio's own, that take a connection, are waited for: cancelled, they leave its socket open.
+            while others := asyncio.all_tasks() - {asyncio.current_task()}:
+                for task in others & self._open:
+                    task.cancel()
+                await asyncio.gather(*others, return_exceptions=True)
+            # A connection that was just taken begins a task of its own a round later.
+            await asyncio.sleep(0)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = self._loop.create_task(self._accept(reader, writer))
         self._open.add(task)
-        try:
-            await self._connection(reader, writer)
-        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            # Whoever went away, or what isn't HTTP/1.1: both sides see the connection end.
-            pass
-        finally:
+
+        def over(task: asyncio.Task[None]) -> None:
+            # Here, since a task that is cancelled before its first step runs nothing of itself.
             self._open.discard(task)
             writer.close()
+
+        task.add_done_callback(over)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Whoever went away, or what isn't HTTP/1.1: both sides see the connection end.
+        with suppress(OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
+            await self._connection(reader, writer)
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         back, forth = await asyncio.open_connection(*self._target, limit=_LARGEST_HEAD)
@@ -114,10 +123,11 @@ class _Front:
             # Whichever side ends ends the other: a client that closes its connection cancels what it asked for.
             await asyncio.wait((requests, answers), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            # Before anything is waited for: the front may be stopped meanwhile.
+            forth.close()
             for direction in (requests, answers):
                 direction.cancel()
             await asyncio.gather(requests, answers, return_exceptions=True)
-            forth.close()
 
     async def _requests(self, reader: asyncio.StreamReader, forth: asyncio.StreamWriter) -> None:
         while True:
