@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hotplug.gateway.message import Message, NotAMessage, Raw, dumps, loads, split
+from hotplug.gateway.message import Message, NotAMessage, Raw, dumps, loads, split, split_list
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -164,3 +164,26 @@ def test_a_text_is_read_as_json_says(text: str, ascii_only: bool) -> None:
     except UnicodeEncodeError:
         return
     assert Message.parse(encoded).text("t") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[]", []),
+        (' [ 1 , {"a": [2]} ,"x"] ', ["1", '{"a": [2]}', '"x"']),
+        (r'[{"a":"\ud800"}, [], "\udc00" ]', [r'{"a":"\ud800"}', "[]", r'"\udc00"']),
+        (r' [ "\ud800" ] ', [r'"\ud800"']),
+        ('{"a":1}', None),
+        (r'{"a":"\ud800"}', None),
+        ("5", None),
+    ],
+)
+def test_a_list_is_split_into_what_stands_there_with_every_escape(text: str, found: list[str] | None) -> None:
+    split = split_list(text.encode())
+    assert (None if split is None else [bytes(one).decode() for one in split]) == found
+
+
+@pytest.mark.parametrize("text", ["[1", "[1,]", r'["\ud800"', "[NaN]", "", "x"])
+def test_what_is_no_json_is_no_list(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of two kinds
+        split_list(text.encode())

@@ -88,6 +88,25 @@ def test_what_has_no_resource_in_it_stays_the_same_object(result: Any) -> None:
     assert readdressed(fields, lambda uri: f"hotplug+x:{uri}") is fields
 
 
+async def test_every_escape_passes_beside_a_link(tmp_path: Path) -> None:
+    odd = lists("one", SAME)
+    odd.others["tools/call"] = lambda _: {
+        "content": [{"type": "text", "text": "\ud800 \u2028"}, {"type": "resource_link", "uri": SAME, "name": "\udc00"}]
+    }
+    async with hall(tmp_path, {"one": odd, "two": lists("two", SAME)}) as h:
+        thread = await h.thread()
+        await thread.modern("resources/list")
+        body = (await thread.modern("tools/call", {"name": "one.look", "arguments": {}})).body
+        assert rb'"text": "\ud800 \u2028"' in body or rb'"text":"\ud800 \u2028"' in body
+        assert rb"\udc00" in body
+
+
+def test_a_uri_that_is_no_text_of_unicode_is_looked_at_like_any_other() -> None:
+    fields = split(rb'{"content":[{"type":"resource_link","uri":"\ud800"}]}')
+    assert fields is not None
+    assert readdressed(fields, lambda uri: uri) is fields
+
+
 def test_a_messages_blocks_are_all_looked_at_and_nothing_beside_the_uri_changes() -> None:
     link = {"type": "resource_link", "uri": "a", "x-odd": 10**30, "_meta": {"uri": "a"}}
     fields = split(dumps({"messages": [{"role": "user", "content": [link, {"type": "text", "text": "a"}]}], "z": 1}))

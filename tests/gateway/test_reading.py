@@ -51,6 +51,16 @@ async def test_pages_are_joined_in_order() -> None:
     assert bytes(listing.items[1].raw["big"]) == b"1180591620717411303424"
 
 
+async def test_half_of_a_surrogate_pair_in_a_description_costs_nothing() -> None:
+    page = Message.parse(
+        rb'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","description":"\ud800"},{"name":"b"}]}}'
+    )
+    listing = await read(page)
+    assert names(listing) == ["a", "b"]
+    assert listing.problem is None
+    assert bytes(listing.items[0].raw["description"]) == rb'"\ud800"'
+
+
 @pytest.mark.parametrize("cursor", ["", None])
 async def test_an_empty_cursor_is_none(cursor: str | None) -> None:
     listing = await read({"tools": [tool("a")], "nextCursor": cursor})

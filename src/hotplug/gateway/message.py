@@ -15,8 +15,20 @@ from typing import Any, Final, Literal, cast
 import msgspec
 from msgspec import Raw
 
-__all__ = ["INTERNAL_ERROR", "INVALID_PARAMS", "INVALID_REQUEST", "METHOD_NOT_FOUND", "PARSE_ERROR"]
-__all__ += ["Message", "NotAMessage", "Object", "dumps", "loads", "split"]
+__all__ = [
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "Message",
+    "NotAMessage",
+    "Object",
+    "dumps",
+    "loads",
+    "split",
+    "split_list",
+]
 
 Object = dict[str, Raw]
 """One level of a JSON object: each value as raw JSON."""
@@ -30,6 +42,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 
 _decoder: Final = msgspec.json.Decoder(Object)
+_list_decoder: Final = msgspec.json.Decoder(list[Raw])
 _encode: Final = msgspec.json.Encoder().encode
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 
@@ -64,30 +77,71 @@ def split(data: bytes | Raw) -> Object | None:
         return _split_slowly(bytes(data).decode())
 
 
-def _split_slowly(text: str) -> Object | None:
+def split_list(data: bytes | Raw) -> list[Raw] | None:
+    """The elements of a JSON array as raw values; None where it is another kind of JSON.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return _list_decoder.decode(data)
+    except msgspec.ValidationError:
+        return None
+    except (msgspec.DecodeError, RecursionError):
+        return _split_list_slowly(bytes(data).decode())
+
+
+def _slow_decoder(text: str, kind: type) -> json.JSONDecoder | None:
+    """What reads a text that the fast reader refuses; None where it is JSON of another kind."""
+
     def refuse(word: str) -> Any:
         raise ValueError(f"{word} is no JSON")
 
     decoder = json.JSONDecoder(parse_constant=refuse, parse_int=_integer)
     try:
-        if not isinstance(decoder.decode(text), dict):
-            return None
+        return decoder if isinstance(decoder.decode(text), kind) else None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def _after_blanks(text: str, at: int = 0) -> int:
+    return cast("re.Match[str]", _BLANK.match(text, at)).end()
+
+
+def _split_slowly(text: str) -> Object | None:
+    decoder = _slow_decoder(text, dict)
+    if decoder is None:
+        return None
     found: Object = {}
-    at = cast("re.Match[str]", _BLANK.match(text)).end() + 1
+    at = _after_blanks(text) + 1
     while True:
-        at = cast("re.Match[str]", _BLANK.match(text, at)).end()
+        at = _after_blanks(text, at)
         if text[at] == "}":
             return found
         if text[at] == ",":
             at += 1
             continue
         key, at = decoder.raw_decode(text, at)
-        at = cast("re.Match[str]", _BLANK.match(text, at)).end() + 1
-        start = cast("re.Match[str]", _BLANK.match(text, at)).end()
+        start = _after_blanks(text, _after_blanks(text, at) + 1)
         _, at = decoder.raw_decode(text, start)
         found[cast("str", key)] = Raw(text[start:at].encode())
+
+
+def _split_list_slowly(text: str) -> list[Raw] | None:
+    decoder = _slow_decoder(text, list)
+    if decoder is None:
+        return None
+    found: list[Raw] = []
+    at = _after_blanks(text) + 1
+    while True:
+        start = _after_blanks(text, at)
+        if text[start] == "]":
+            return found
+        if text[start] == ",":
+            at = start + 1
+            continue
+        _, at = decoder.raw_decode(text, start)
+        found.append(Raw(text[start:at].encode()))
 
 
 def loads(data: bytes | Raw) -> Any:

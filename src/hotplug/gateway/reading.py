@@ -7,12 +7,11 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-import msgspec
 from msgspec import Raw
 
 from hotplug.gateway.catalog import KINDS, Catalog, Item, Listing, ListKind
 from hotplug.gateway.link import Hello, LinkLost
-from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, loads, split
+from hotplug.gateway.message import METHOD_NOT_FOUND, Message, Object, loads, split, split_list
 
 __all__ = ["Ask", "catalog_of", "declared", "notifies", "read_listing"]
 
@@ -23,7 +22,6 @@ PAGES: Final = 5_000
 ITEMS: Final = 50_000
 BYTES: Final = 64 * 1024 * 1024
 NAME: Final = 8_192
-_LIST: Final = msgspec.json.Decoder(list[Raw])
 _CAPABILITY: Final[Mapping[ListKind, str]] = {
     "tools": "tools",
     "prompts": "prompts",
@@ -122,8 +120,8 @@ class _Reading:
         """One page; gives what is wrong with it."""
         raw = result.get(self._key)
         try:
-            items = _LIST.decode(raw) if raw is not None else None
-        except msgspec.DecodeError:
+            items = split_list(raw) if raw is not None else None
+        except ValueError:
             items = None
         if items is None:
             return f"it holds no list {self._key!r}"

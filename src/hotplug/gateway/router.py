@@ -486,12 +486,14 @@ class Router:
         if message.kind != "result":
             return message
         encoded = message.encode()
-        if b'"uri"' in encoded:
+        if b'"uri"' in encoded and len(self.view.servers(caller)) > 1:
             server = route.known.server
-            before = message.result
-            after = readdressed(before, lambda uri: self.view.address(server, uri, caller))
-            if after is not before:
-                message = message.with_result(after)
+            # What can't be looked into passes as it is.
+            with contextlib.suppress(ValueError):
+                before = message.result
+                after = readdressed(before, lambda uri: self.view.address(server, uri, caller))
+                if after is not before:
+                    message = message.with_result(after)
         if b'"requestState"' not in encoded:
             return message
         result = message.result

@@ -9,11 +9,10 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, cast
 
-import msgspec
 from msgspec import Raw
 
 from hotplug.gateway.link import Hello
-from hotplug.gateway.message import INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, dumps, loads, split
+from hotplug.gateway.message import INVALID_PARAMS, METHOD_NOT_FOUND, Message, Object, dumps, loads, split, split_list
 
 __all__ = ["CACHEABLE", "CAPABILITIES", "CLIENT_INFO", "HANDSHAKES", "INPUT_METHODS", "LEGACY_ONLY", "LEVELS"]
 __all__ += ["LOG_LEVEL", "MISSING_CAPABILITY", "MODERN", "MODERN_ONLY", "PROTOCOL", "RESOURCE_NOT_FOUND"]
@@ -310,6 +309,6 @@ def _object(raw: Raw | None) -> Object:
 def items(raw: Raw) -> list[Raw]:
     """A list, each item raw; empty where it is something else."""
     try:
-        return msgspec.json.decode(raw, type=list[Raw])
-    except msgspec.ValidationError:
+        return split_list(raw) or []
+    except ValueError:
         return []
