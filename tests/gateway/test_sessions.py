@@ -283,3 +283,19 @@ async def test_a_thread_that_leaves_its_sessions_open_takes_none_from_others() -
     assert await opened("t_1", "i")
     assert ended == ["b", "a"]
     await sessions.aclose()
+
+
+@pytest.mark.parametrize(
+    ("method", "passes"),
+    [("notifications/progress", True), ("notifications/message", False), ("notifications/resources/updated", False)],
+)
+async def test_progress_of_a_call_that_was_given_comes_with_its_answer_whatever_changed(
+    method: str, passes: bool
+) -> None:
+    async def open_link(session: Session, server: str) -> Link:
+        raise AssertionError("nothing is opened here")
+
+    session = Session("t_1", {}, open_link, heard=lambda session, server, message: None)
+    assert (session.down("a", Frame(Message.notification(method, {}))).message is not None) is passes
+    assert session.down("a", Frame(Message.result_of(b"1", {}))).message is not None
+    assert session.down("a", _request(1)).message is not None

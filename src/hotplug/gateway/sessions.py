@@ -202,13 +202,16 @@ class Session:
             self._bell.set()
 
     def down(self, server: str, frame: Frame) -> Frame:
-        """A frame of an upstream as the client gets it: the ids of requests and events lead back to that upstream."""
+        """A frame of an upstream as the client gets it: the ids of requests and events lead back to that upstream.
+
+        Progress passes whatever changed meanwhile: it belongs to a call that was given, and whose answer passes too.
+        """
         event_id = None if frame.event_id is None else f"{server}~{frame.event_id}"
         message = frame.message
         if message is not None and message.kind == "request":
             message = self._ask(server, message)
-        elif message is not None and message.kind == "notification" and self._heard is not None:
-            message = self._heard(self, server, message)
+        elif message is not None and message.method != "notifications/progress" and self._heard is not None:
+            message = message if message.is_answer else self._heard(self, server, message)
         return Frame(message, event_id, frame.retry)
 
     def _ask(self, server: str, message: Message) -> Message:
