@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,13 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 
-from hotplug.gateway.authorizing import can_be_asked, readable
+from hotplug.connect import ObjectTarget
+from hotplug.gateway.authorizing import Ask, Authorizing, can_be_asked, readable
+from hotplug.gateway.config import ServerConfig
+from hotplug.gateway.message import Message
+from hotplug.gateway.states import StateSeal
 
+from ..serve.shop import MyShop  # noqa: TID252  # tests are no package
 from .roads import Thread, only, until
 from .shops import WHERE, shop
 
@@ -242,6 +248,71 @@ def test_no_argument_can_hide_or_turn_around_what_a_person_reads() -> None:
     assert turned.startswith('{"title": "Grüße", "path": "a\\u202eb\\u0007"')
     assert turned.endswith("… (cut)")
     assert len(turned) < 1600
+
+
+def retry(state: str, answers: Any = None) -> Message:
+    given = {"inputResponses": answers} if answers is not None else {}
+    return Message.request(1, "tools/call", {"name": "x", "arguments": {}, "requestState": state, **given})
+
+
+def test_a_question_is_answered_once_in_time_and_for_its_call_alone() -> None:
+    now = 0.0
+    authorizing = Authorizing(StateSeal(b"k" * 32), clock=lambda: now)
+    ask = Ask("x", "call one", {})
+    yes = {"authorize": YES}
+
+    def state() -> str:
+        return authorizing.input_required(ask, thread="t_1")["requestState"]
+
+    first = state()
+    assert authorizing.answered(retry(first, yes), "call two", thread="t_1") is None
+    assert authorizing.answered(retry(first, yes), "call one", thread="t_2") is None
+    assert authorizing.answered(retry(first), "call one", thread="t_1") is None
+    assert authorizing.answered(retry(first, yes), "call one", thread="t_1") is True
+    assert authorizing.answered(retry(first, yes), "call one", thread="t_1") is None
+    late = state()
+    now = 601.0
+    assert authorizing.answered(retry(late, yes), "call one", thread="t_1") is None
+
+
+def test_a_call_that_its_server_asked_more_for_goes_on_once_and_only_where_it_was_said_yes_to() -> None:
+    now = 0.0
+    seal = StateSeal(b"k" * 32)
+    authorizing = Authorizing(seal, clock=lambda: now)
+    sealed = seal.seal("the server's", thread="t_1", server="shop", what="call one")
+    asked = {"thread": "t_1", "server": "shop"}
+    assert not authorizing.goes_on(retry(sealed), "call one", **asked)
+    authorizing.expect(sealed)
+    assert not authorizing.goes_on(retry(sealed), "call two", **asked)
+    assert not authorizing.goes_on(retry(sealed), "call one", thread="t_1", server="other")
+    assert authorizing.goes_on(retry(sealed), "call one", **asked)
+    assert not authorizing.goes_on(retry(sealed), "call one", **asked)
+    authorizing.expect(sealed)
+    now = 601.0
+    assert not authorizing.goes_on(retry(sealed), "call one", **asked)
+
+
+async def test_a_yes_for_one_server_is_none_for_the_one_that_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with shop(tmp_path, monkeypatch, "here") as (h, there):
+        thread = await h.thread()
+        other = MyShop()
+        asked: list[str] = []
+
+        async def person(context: Any, params: Any) -> ElicitResult:
+            asked.append(params.message.partition("?")[0])
+            if len(asked) > 1:
+                return ElicitResult(action="decline")
+            config = h.gateway.config
+            await h.gateway.reconfigure(replace(config, servers={"other": ServerConfig("other", ObjectTarget(other))}))
+            return ElicitResult(action="accept", content={"authorize": True})
+
+        with anyio.fail_after(30):
+            async with client(thread, "legacy", person) as c:
+                result = await c.call_tool("shop.demolish", {})
+        assert result.is_error
+        assert there.log == other.log == []
 
 
 @pytest.mark.parametrize(

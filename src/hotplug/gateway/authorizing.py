@@ -37,10 +37,12 @@ class Ask:
 
     Args:
         part: The operation.
+        what: The call that a yes is for; see `Authorizing.what`.
         params: Of the `elicitation/create`.
     """
 
     part: str
+    what: str
     params: Mapping[str, Any]
 
     def refused(self, why: str) -> Guarded:
@@ -71,7 +73,7 @@ def agreed(answer: Any) -> bool:
     )
 
 
-def question_for(chosen: Chosen) -> Ask:
+def question_for(chosen: Chosen, what: str) -> Ask:
     """What a person is asked, in the profile's words; sensitive arguments aren't shown."""
     part = chosen.offer.shape
     schema = dumps(part.input.schema)
@@ -86,7 +88,7 @@ def question_for(chosen: Chosen) -> Ask:
         "properties": {_NAME: {"type": "boolean", "title": "Do it, this once", "default": False}},
         "required": [_NAME],
     }
-    return Ask(part.name, {"mode": "form", "message": message, "requestedSchema": form})
+    return Ask(part.name, what, {"mode": "form", "message": message, "requestedSchema": form})
 
 
 class Authorizing:
@@ -108,43 +110,47 @@ class Authorizing:
         digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
         return f"authorized tools/call {digest}"
 
-    def input_required(self, ask: Ask, chosen: Chosen, *, thread: str) -> dict[str, Any]:
+    def input_required(self, ask: Ask, *, thread: str) -> dict[str, Any]:
         """The result that asks, with the state that its retry brings back."""
-        now = self._clock()
-        if len(self._open) >= _MOST_OPEN:
-            self._open = {name: until for name, until in self._open.items() if until > now}
-        while len(self._open) >= _MOST_OPEN:
-            del self._open[next(iter(self._open))]
-        name = secrets.token_urlsafe(16)
-        self._open[name] = now + WAIT
-        state = self._seal.seal(name, thread=thread, server="", what=self.what(chosen))
+        state = self._seal.seal(secrets.token_urlsafe(16), thread=thread, server="", what=ask.what)
+        self.expect(state)
         return {
             "resultType": "input_required",
             "inputRequests": {_NAME: {"method": "elicitation/create", "params": dict(ask.params)}},
             "requestState": state,
         }
 
-    def answered(self, message: Message, chosen: Chosen, *, thread: str) -> bool | None:
+    def expect(self, state: str) -> None:
+        """Let a state, as the caller gets it, be brought back: once, and in time."""
+        now = self._clock()
+        if len(self._open) >= _MOST_OPEN:
+            self._open = {name: until for name, until in self._open.items() if until > now}
+        while len(self._open) >= _MOST_OPEN:
+            del self._open[next(iter(self._open))]
+        self._open[_digest(state)] = now + WAIT
+
+    def answered(self, message: Message, what: str, *, thread: str) -> bool | None:
         """What a person answered to the question of this call; None where none stands, or it isn't answered."""
-        state = message.text("requestState")
-        name = self._seal.open(state, thread=thread, server="", what=self.what(chosen)) if state is not None else None
-        if name is None:
-            return None
         answers = _answers(message)
-        if _NAME not in answers:
-            return None
-        until = self._open.pop(name, None)
-        if until is None or until <= self._clock():
+        if _NAME not in answers or not self._taken(message, what, thread=thread, server=""):
             return None
         return agreed(loads(answers[_NAME]))
 
-    def goes_on(self, message: Message, chosen: Chosen, *, thread: str) -> bool:
+    def goes_on(self, message: Message, what: str, *, thread: str, server: str) -> bool:
         """Whether this is the retry of a call that was said yes to, and whose server then asked for more."""
+        return self._taken(message, what, thread=thread, server=server)
+
+    def _taken(self, message: Message, what: str, *, thread: str, server: str) -> bool:
+        """Whether the request brings back a state that stands; then it stands no longer."""
         state = message.text("requestState")
-        if state is None:
+        if state is None or self._seal.open(state, thread=thread, server=server, what=what) is None:
             return False
-        server = chosen.speaker.server
-        return self._seal.open(state, thread=thread, server=server, what=self.what(chosen)) is not None
+        until = self._open.pop(_digest(state), None)
+        return until is not None and until > self._clock()
+
+
+def _digest(state: str) -> str:
+    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _answers(message: Message) -> Object:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, Final, Literal, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
 from hotplug.connect.masking import Masker
 from hotplug.connect.secrets import Secrets
@@ -15,7 +15,7 @@ from hotplug.gateway.eras import CAPABILITIES_META
 from hotplug.gateway.filling import Filling
 from hotplug.gateway.instances import Allowed, Chosen, NotGiven
 from hotplug.gateway.link import Answer
-from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, loads
+from hotplug.gateway.message import INVALID_PARAMS, Message, Raw, dumps, loads
 from hotplug.gateway.noting import Noting
 from hotplug.gateway.passing import masked
 from hotplug.gateway.routes import Refusal, Route, link_of, unknown_tool
@@ -30,6 +30,19 @@ __all__ = ["DECLINED", "Calls"]
 
 DECLINED: Final = "nobody said yes to this call"
 _NOBODY: Final = "this client can't ask a person whether to do it (it declares no elicitation)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Yes:
+    """A person's, to one call.
+
+    Args:
+        what: The call; see `Authorizing.what`.
+        goes_on: Its server asked for more since, and this brings the answer.
+    """
+
+    what: str
+    goes_on: bool = False
 
 
 class Calls:
@@ -47,13 +60,19 @@ class Calls:
         self._seal = seal
 
     async def route(
-        self, caller: Caller, message: Message, noting: Noting, *, searched: bool = False, authorized: bool = False
+        self,
+        caller: Caller,
+        message: Message,
+        noting: Noting,
+        *,
+        searched: bool = False,
+        authorized: str | None = None,
     ) -> Route | Answer | Ask:
         """A tool: a server's own, a profile's operation, or one of ours; or whom to ask first.
 
         Args:
             searched: It is called through `hotplug.call`.
-            authorized: A person said yes to this call.
+            authorized: The call that a person said yes to, of those that `Ask` names.
         """
         exposed = message.text("name")
         if exposed is None:
@@ -100,7 +119,7 @@ class Calls:
         return self._seal.derived(caller.thread, bytes(key))
 
     async def _part_call(
-        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting, *, authorized: bool
+        self, caller: Caller, message: Message, exposed: str, part: str, noting: Noting, *, authorized: str | None
     ) -> Route | Answer | Ask:
         instances = self.view.upstreams.instances
         meta = {key: loads(value) for key, value in message.meta.items()}
@@ -110,27 +129,31 @@ class Calls:
         for last in (False, True):
             allowed = self.view.allowed(caller)
             mask: Masker | None = None
+            said_yes = False
             try:
                 chosen = self._chosen(part, arguments, meta, caller, allowed)
                 noting.member = chosen.offer.member if chosen is not None else part
                 if chosen is not None:
                     noting.server = chosen.speaker.server
-                    if chosen.offer.guarded and not authorized:
-                        asked = self._authorized(caller, message, chosen)
-                        if asked is not True:
+                    yes: _Yes | None = None
+                    if chosen.offer.guarded:
+                        asked = self._authorized(caller, message, chosen, authorized)
+                        if not isinstance(asked, _Yes):
                             return asked
-                        authorized = True
+                        yes = asked
                     try:
                         filled, mask = await self._filling.filled(chosen.offer, chosen.arguments, thread=caller.thread)
                     except ConnectionFailed as error:
                         return self._failed(caller, message, error)
                     chosen = replace(chosen, arguments=filled)
                     if chosen.offer.route is not None and not part.startswith("connection."):
-                        return await self._passed(caller, message, chosen, meta, mask, authorized=authorized)
-                    if mask is not None:
+                        return await self._passed(caller, message, chosen, meta, mask, yes)
+                    if mask is not None or yes is not None:
+                        # Whatever changes meanwhile, it is this server or none.
                         arguments, meta = chosen.arguments, {**meta, INSTANCE_META: chosen.named}
+                    said_yes = yes is not None
                 result = await instances.call(
-                    part, arguments, meta, thread=caller.thread, allowed=allowed, authorized=authorized
+                    part, arguments, meta, thread=caller.thread, allowed=allowed, authorized=said_yes
                 )
                 if mask is not None:
                     result = cast("dict[str, Any]", masked(result, mask))
@@ -143,22 +166,27 @@ class Calls:
                 return self._told(caller, message, result)
         raise unknown_tool(exposed)
 
-    def _authorized(self, caller: Caller, message: Message, chosen: Chosen) -> Answer | Ask | Literal[True]:
-        """Whether a person said yes to a guarded call, or what asks for it."""
-        ask = question_for(chosen)
+    def _authorized(
+        self, caller: Caller, message: Message, chosen: Chosen, authorized: str | None
+    ) -> Answer | Ask | _Yes:
+        """That a person said yes to a guarded call, or what asks for it."""
+        what = self.authorizing.what(chosen)
+        if authorized == what:
+            return _Yes(what)
+        ask = question_for(chosen, what)
         if caller.session is not None:
             capabilities = caller.session.initialize.get("capabilities")
             able = can_be_asked(loads(capabilities) if capabilities is not None else None)
             return ask if able else self._failed(caller, message, ask.refused(_NOBODY))
-        if self.authorizing.goes_on(message, chosen, thread=caller.thread):
-            return True
-        said = self.authorizing.answered(message, chosen, thread=caller.thread)
+        if self.authorizing.goes_on(message, what, thread=caller.thread, server=chosen.speaker.server):
+            return _Yes(what, goes_on=True)
+        said = self.authorizing.answered(message, what, thread=caller.thread)
         if said is not None:
-            return said or self._failed(caller, message, ask.refused(DECLINED))
+            return _Yes(what) if said else self._failed(caller, message, ask.refused(DECLINED))
         capabilities = message.meta.get(CAPABILITIES_META)
         if not can_be_asked(loads(capabilities) if capabilities is not None else None):
             return self._failed(caller, message, ask.refused(_NOBODY))
-        return self._told(caller, message, self.authorizing.input_required(ask, chosen, thread=caller.thread))
+        return self._told(caller, message, self.authorizing.input_required(ask, thread=caller.thread))
 
     def refused(self, caller: Caller, message: Message, ask: Ask) -> Message:
         """What a call is answered with to which nobody said yes."""
@@ -185,8 +213,7 @@ class Calls:
         chosen: Chosen,
         meta: Mapping[str, Any],
         mask: Masker | None,
-        *,
-        authorized: bool,
+        yes: _Yes | None,
     ) -> Route | Answer:
         """A call that a server answers that speaks the profile itself: its progress and questions pass too."""
         speaker = chosen.speaker
@@ -197,7 +224,7 @@ class Calls:
                 chosen.arguments,
                 meta,
                 thread=caller.thread,
-                authorized=authorized,
+                authorized=yes is not None,
                 instance=chosen.instance,
             )
         except ConnectionFailed as error:
@@ -210,17 +237,19 @@ class Calls:
 
         def back(result: Message) -> Message:
             if result.kind != "result":
-                return result if mask is None else Message.parse(mask(result.encode().decode()).encode())
+                if mask is None or "error" not in result.fields:
+                    return result
+                return Message({**result.fields, "error": Raw(dumps(masked(loads(result.fields["error"]), mask)))})
             told = speaker.incoming(sent, loads(result.fields["result"]), thread=caller.thread)
             return result.with_result(told if mask is None else masked(told, mask))
 
         what = f"tools/call {sent.params['name']}"
-        if chosen.offer.guarded:
+        if yes is not None:
             # A server that asks for more is retried: that retry is of the call that was said yes to, and of no other.
-            what = self.authorizing.what(chosen)
-            if not self.authorizing.goes_on(message, chosen, thread=caller.thread):
+            what = yes.what
+            if not yes.goes_on:
                 moved = moved.with_params({"requestState": None, "inputResponses": None})
-        return Route(known, link_of(known), moved, what, back)
+        return Route(known, link_of(known), moved, what, back, guarded=yes is not None)
 
     def _told(self, caller: Caller, message: Message, result: Mapping[str, Any]) -> Answer:
         """A result of ours."""

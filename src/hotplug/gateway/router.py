@@ -109,7 +109,7 @@ class Router:
 
     @asynccontextmanager
     async def _answer(
-        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool = False
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: str | None = None
     ) -> AsyncGenerator[Answer]:
         id_ = message.id or b"null"
         try:
@@ -166,7 +166,7 @@ class Router:
             noting.answered(refused)
             yield Frame(refused)
             return
-        async with self._answer(caller, message, noting, authorized=True) as made:
+        async with self._answer(caller, message, noting, authorized=ask.what) as made:
             if made.message is not None:
                 noting.answered(made.message)
                 yield Frame(made.message)
@@ -315,7 +315,7 @@ class Router:
     # Where the others go
 
     async def _route(
-        self, caller: Caller, message: Message, noting: Noting, *, authorized: bool
+        self, caller: Caller, message: Message, noting: Noting, *, authorized: str | None
     ) -> Route | Answer | Ask:
         method = message.method or ""
         if caller.era == "modern" and method in _LEGACY_ONLY:
@@ -502,6 +502,8 @@ class Router:
         if not isinstance(state, str):
             return message
         sealed = self._seal.seal(state, thread=caller.thread, server=route.known.server, what=route.what)
+        if route.guarded:
+            self._calls.authorizing.expect(sealed)
         return message.with_result({**result, "requestState": Raw(dumps(sealed))})
 
 

@@ -30,6 +30,7 @@ class Route:
     Args:
         what: Method and name, for what belongs to this request alone.
         back: Changes the answer on its way back.
+        guarded: Whether a person said yes to it: then a state that comes back is good once.
         headers: Of HTTP that repeat arguments, where the caller's own don't; None: the caller's own.
     """
 
@@ -39,6 +40,7 @@ class Route:
     what: str = ""
     back: Callable[[Message], Message] | None = None
     headers: Mapping[str, str] | None = None
+    guarded: bool = False
 
 
 def link_of(known: Known) -> Link:
